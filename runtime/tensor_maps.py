@@ -6,18 +6,20 @@ address and the strides are multiples of 16 bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tilec.executable.kernel import INDEX_LIMIT_32, Parameter, TensorMap
 from tilec.hardware.sizes import MOST_BOX, MOST_RANK, SWIZZLE_BITS, VECTOR_BYTES
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
-from tilec.terms.dtypes import ELEMENT_BYTES
+from tilec.terms.dtypes import BY_MLIR, ELEMENT_BYTES
 
 LARGEST_SIZE = INDEX_LIMIT_32
 """Coordinates are signed 32-bit numbers, and the last box may hang over by 2^16."""
 LARGEST_STRIDE = 2**40 - VECTOR_BYTES
+
+_SWIZZLES: Mapping[int, str] = {0: "NONE", 32: "32B", 64: "64B", 128: "128B"}
 
 
 class HardwareMap(NamedTuple):
@@ -37,6 +39,37 @@ class HardwareMap(NamedTuple):
     def is_empty(self) -> bool:
         """Whether the array has no element."""
         return 0 in self.sizes
+
+
+class Encoding(NamedTuple):
+    """What cuTensorMapEncodeTiled is told of an array beside its address, in its order; enumerators
+    by their names."""
+
+    dtype: str
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    steps: tuple[int, ...]
+    interleave: str
+    swizzle: str
+    promotion: str
+    fill: str
+
+
+def encoding(made: HardwareMap) -> Encoding:
+    """How the driver encodes a map. A size of 0 has no encoding: an empty array is one element of
+    zeros somewhere else."""
+    return Encoding(
+        f"CU_TENSOR_MAP_DATA_TYPE_{BY_MLIR[made.dtype].copied_as}",
+        tuple(1 if made.is_empty else size for size in made.sizes),
+        made.strides or (VECTOR_BYTES,),
+        made.box,
+        (1,) * len(made.sizes),
+        "CU_TENSOR_MAP_INTERLEAVE_NONE",
+        f"CU_TENSOR_MAP_SWIZZLE_{_SWIZZLES[made.swizzle]}",
+        "CU_TENSOR_MAP_L2_PROMOTION_L2_128B",
+        "CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE",
+    )
 
 
 def hardware_map(recipe: TensorMap, name: str, array: ArrayView) -> HardwareMap:

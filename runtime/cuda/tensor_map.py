@@ -4,53 +4,41 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 from tilec.executable.kernel import TENSOR_MAP_BYTES, CompiledKernel
-from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.driver import check
-from tilec.runtime.tensor_maps import HardwareMap, hardware_map
-from tilec.terms.dtypes import BY_MLIR
+from tilec.runtime.tensor_maps import HardwareMap, encoding, hardware_map
 
 MAX_MAPS = 4096
 """Encoded maps kept: 128 bytes each, of every array, shape and box seen last."""
-
-_SWIZZLES: Mapping[int, str] = {0: "NONE", 32: "32B", 64: "64B", 128: "128B"}
 
 _pack_map = struct.Struct(f"{TENSOR_MAP_BYTES}s").pack_into
 
 
 @lru_cache(maxsize=MAX_MAPS)
 def encoded(context: CudaContext, made: HardwareMap, pointer: int) -> bytes:
-    """The 128 bytes of a map of the array at `pointer`. CudaError if the driver refuses it.
-
-    A size of 0 has no encoding: an empty array is one element of zeros somewhere else.
-    """
-    driver = context.driver
-    rank = len(made.sizes)
-    copied_as = BY_MLIR[made.dtype].copied_as
-    kind = getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{copied_as}")
-    swizzle = getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{_SWIZZLES[made.swizzle]}")
-    promotion = driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+    """The 128 bytes of a map of the array at `pointer`. CudaError if the driver refuses it."""
+    driver, found = context.driver, encoding(made)
     wide, narrow = driver.cuuint64_t, driver.cuuint32_t
     with context.entered():
         result = check(
             driver.cuTensorMapEncodeTiled(
-                kind,
-                rank,
+                getattr(driver.CUtensorMapDataType, found.dtype),
+                len(found.sizes),
                 context.zeros if made.is_empty else pointer,
-                [wide(1 if made.is_empty else size) for size in made.sizes],
-                [wide(stride) for stride in made.strides or (VECTOR_BYTES,)],
-                [narrow(size) for size in made.box],
-                [narrow(1)] * rank,
-                driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
-                swizzle,
-                promotion,
-                driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+                [wide(size) for size in found.sizes],
+                [wide(stride) for stride in found.strides],
+                [narrow(size) for size in found.box],
+                [narrow(step) for step in found.steps],
+                getattr(driver.CUtensorMapInterleave, found.interleave),
+                getattr(driver.CUtensorMapSwizzle, found.swizzle),
+                getattr(driver.CUtensorMapL2promotion, found.promotion),
+                getattr(driver.CUtensorMapFloatOOBfill, found.fill),
             ),
             f"encoding a tensor map of the array at {pointer:#x}, {made}",
         )
