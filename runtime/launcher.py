@@ -13,7 +13,7 @@ import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilec.executable.grid import Grid, GridRule, check_grid, compile_grid
 from tilec.executable.kernel import CompiledKernel, Parameter
@@ -38,6 +38,14 @@ second time, with the grid, where that of the first answer is larger than its in
 It may raise ArgumentError or CompileError. Called with a lock held, and only for arguments whose
 shapes, strides, dtypes, alignment or constants are new to the calling thread.
 """
+
+
+class Prepared(NamedTuple):
+    """A launch but for its addresses: `parameters` has an ArrayView or a number for each."""
+
+    kernel: CompiledKernel
+    parameters: tuple[Any, ...]
+    grid: Grid
 
 
 class Launcher:
@@ -122,6 +130,21 @@ class Launcher:
         if not kernel.persistent or of_scalars is not None or given == fixed:
             self._remember(values, plan)  # that of a persistent kernel holds the fixed grid
         device.start(plan, parameters, given, number)
+
+    def prepared(self, device: Any, bound: Mapping[str, Any], grid: Grid | None) -> Prepared:
+        """What a call of described arguments would launch on `device`, checked as at a call;
+        nothing is loaded. ArgumentError where the arguments do not fit, or there is no grid."""
+        with self._lock:
+            kernel = self._resolve(device, bound)
+            rule = self._rule(kernel)
+            parameters = tuple(_parameter_value(p, bound) for p in kernel.parameters)
+            fixed, of_scalars = _grid_parts(kernel, rule, parameters)
+            if grid is None:
+                grid = fixed if of_scalars is None else of_scalars(_scalars(parameters))
+            if kernel.counts(grid) > kernel.most_programs:
+                kernel = self._resolve(device, bound, grid)
+        check(kernel, {n: value for n, value in bound.items() if isinstance(value, ArrayView)})
+        return Prepared(kernel, parameters, grid)
 
     def _bind(self, values: Sequence[Any], stream: int) -> dict[str, Any]:
         """Name -> ArrayView for arrays, the value itself for the rest."""

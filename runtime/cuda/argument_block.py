@@ -24,7 +24,7 @@ from tilec.runtime.scalars import ENCODERS
 from tilec.terms.dtypes import BY_MLIR
 
 _GRID = struct.Struct("3i")
-_MAP_ALIGNMENT = 64
+MAP_ALIGNMENT = 64
 """Of an encoded tensor map (CUDA driver API, CUtensorMap)."""
 
 
@@ -73,7 +73,7 @@ class ArgumentLayout:
         memory = ctypes.create_string_buffer(self.size)
         block, base = memoryview(memory).cast("B"), ctypes.addressof(memory)
         table_end = base + self.table_start + 8 * (len(self.places) + self.maps)
-        maps_start = _round_up(table_end, _MAP_ALIGNMENT) - base
+        maps_start = _round_up(table_end, MAP_ALIGNMENT) - base
         places = [*self.places, *(maps_start + TENSOR_MAP_BYTES * n for n in range(self.maps))]
         self.pack_indices(block, self.indices_start, *(_index(s, arguments) for s in self.indices))
         self.pack_table(block, self.table_start, *(base + place for place in places))
@@ -109,7 +109,7 @@ def lay_out(kernel: CompiledKernel) -> ArgumentLayout:
         table_start,
         maps,
         max(table_start + 8 * (len(slots) + maps), 8)
-        + (_MAP_ALIGNMENT + TENSOR_MAP_BYTES * maps if maps else 0),
+        + (MAP_ALIGNMENT + TENSOR_MAP_BYTES * maps if maps else 0),
     )
 
 

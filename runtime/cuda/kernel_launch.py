@@ -26,12 +26,17 @@ FIRST_EARLY_DRIVER = 12030
 _PLACE = struct.Struct("7IP")
 """CUlaunchConfig as far as it changes (cuda.h): three sizes of the grid, three of the CTA, bytes of
 shared memory, stream."""
+CONFIG_STREAM = 32
+"""The byte of the stream in it."""
+CONFIG_BYTES = 56
+"""Of the whole, with its attributes' address and number."""
 
 
 class KernelLaunch:
     """`run()` launches where `place` said; it gives the driver's result, in a tuple.
 
-    `arguments`: the address that the driver reads the arguments' addresses from. `grid`, `stream`:
+    `arguments`: the address that the driver reads the arguments' addresses from. `config`: the
+    driver's configuration. `grid`, `stream`:
     what `place` was told last; no grid before that. `programs`: of a persistent kernel, the grid
     that stands among its arguments, and what to launch for it.
     """
@@ -43,6 +48,7 @@ class KernelLaunch:
         "_memory",
         "_threads",
         "arguments",
+        "config",
         "grid",
         "programs",
         "run",
@@ -50,7 +56,7 @@ class KernelLaunch:
     )
 
     def __init__(self, loaded: LoadedKernel, arguments: int) -> None:
-        config = _config(loaded)
+        self.config = config = _config(loaded)
         self._is_early = bool(config.numAttrs)
         self._early = config if self._is_early else None
         self._kernel = loaded.kernel

@@ -98,6 +98,7 @@ MAPS = {
     "runtime": ("runtime", "runtime/cuda"),
     "tilec/ops": ("tilec/ops",),
     "tilec/costs": ("tilec/costs", "tilec/costs/rates"),
+    "tilec/jax": ("tilec/jax",),
     "tilec/tuning": ("tilec/tuning",),
     "tilec/refit": ("tilec/refit",),
 }

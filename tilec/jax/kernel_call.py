@@ -1,0 +1,147 @@
+"""`tilec.jax.call`: a kernel on JAX arrays, inside `jax.jit` or outside; gives what it writes."""
+
+# JAX is `Any` where types are checked.
+# pyright: basic
+# pyright: reportMissingModuleSource=false
+
+from __future__ import annotations
+
+import inspect
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import jax
+import numpy as np
+
+from tilec.call.jit import Kernel
+from tilec.call.specialization import constant_text
+from tilec.executable.grid import check_grid
+from tilec.jax.description import ArrayArgument, Description, Static
+from tilec.jax.devices import default_device, place_of
+from tilec.jax.primitive import launch
+from tilec.runtime.errors import ArgumentError
+from tilec.runtime.launch_argument import REQUIRED
+from tilec.runtime.launcher import Launcher
+from tilec.terms.dtypes import BY_ARRAY
+
+
+def call(kernel: Any, *arguments: Any, grid: Any = None, **named: Any) -> Any:
+    """Launches a kernel (`@tilec.kernel`, or what `tilec.load` gives) on JAX arrays.
+
+    The arguments are the kernel's own. An array that it only writes may be given as a
+    `jax.ShapeDtypeStruct`: then it is new. An array that it writes and that is given, it finds as
+    it is and changes in a copy, for which XLA takes the array's own memory where nothing else uses
+    it (`jax.jit(..., donate_argnums=...)`). Numbers are constants of the launch. `grid`: as in
+    `kernel[grid](...)`.
+
+    Returns what the kernel writes, in the order of its parameters: an array, or a named tuple of
+    several. ArgumentError where arguments are wrong, and CompileError, come when `jax.jit` traces.
+    """
+    if not isinstance(kernel, Launcher):
+        raise ArgumentError(
+            f"tilec.jax.call: expected a kernel, found {type(kernel).__name__}; a kernel that is "
+            "tuned measures on arrays, which jax.jit has not: call the kernel inside it"
+        )
+    launcher, values = kernel, _bound(kernel, arguments, named)
+    if isinstance(kernel, Kernel):
+        launcher, values = kernel.taken_apart(values)
+    kinds = {argument.name: argument.kind for argument in launcher.arguments}
+    arrays = tuple(_array(n, v) for n, v in values.items() if kinds[n] == "array")
+    statics = tuple(_static(n, v) for n, v in values.items() if kinds[n] != "array")
+    sizes = None if grid is None else check_grid(grid)
+    described = Description(launcher, arrays, statics, (), sizes)
+    written = _written(described)
+    operands = [jax.numpy.asarray(values[a.name]) for a in arrays if a.is_given]
+    results = launch(operands, Description(launcher, arrays, statics, written, sizes))
+    return results[0] if len(results) == 1 else _results(launcher.name, written)(*results)
+
+
+def _bound(kernel: Launcher, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by name, in the kernel's order. ArgumentError as a call says it."""
+    signature = inspect.Signature(
+        [
+            inspect.Parameter(
+                argument.name,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=inspect.Parameter.empty
+                if argument.default is REQUIRED
+                else argument.default,
+            )
+            for argument in kernel.arguments
+        ],
+        __validate_parameters__=False,
+    )
+    try:
+        found = signature.bind(*arguments, **named)
+    except TypeError as error:
+        raise ArgumentError(f"{kernel.name}(): {error}") from None
+    found.apply_defaults()
+    return dict(found.arguments)
+
+
+def _array(name: str, value: Any) -> ArrayArgument:
+    """The description of an array, or of what is to be one."""
+    is_new = isinstance(value, jax.ShapeDtypeStruct)
+    if not is_new and not isinstance(value, (jax.Array, np.ndarray)):
+        raise ArgumentError(
+            f"argument {name!r}: expected an array of JAX, or a jax.ShapeDtypeStruct for a result, "
+            f"found {type(value).__name__}"
+        )
+    # JAX makes 32-bit numbers of NumPy's 64-bit ones, unless it is told otherwise.
+    dtype = jax.dtypes.canonicalize_dtype(value.dtype)
+    if is_new and dtype != value.dtype:
+        raise ArgumentError(
+            f"argument {name!r}: JAX has no {value.dtype} now: give {dtype}, or set jax_enable_x64"
+        )
+    known = BY_ARRAY.get(dtype.name)
+    if known is None:
+        raise ArgumentError(
+            f"argument {name!r}: dtype {dtype} is not supported; supported: {', '.join(BY_ARRAY)}"
+        )
+    return ArrayArgument(name, tuple(value.shape), known.mlir, not is_new)
+
+
+def _static(name: str, value: Any) -> Static:
+    """A number or constant, which the launch is compiled with."""
+    if isinstance(value, jax.core.Tracer):
+        raise ArgumentError(
+            f"argument {name!r}: a number that jax.jit traces is known on the GPU alone; make it a "
+            "static argument of jax.jit, or let the kernel load it from an array of one element"
+        )
+    if isinstance(value, (jax.Array, np.ndarray, np.generic)):
+        value = value.item()
+    try:
+        hash(value)
+    except TypeError:
+        raise ArgumentError(
+            f"argument {name!r}: expected a constant, found the mutable {type(value).__name__}"
+        ) from None
+    return Static(name, value, constant_text(value))
+
+
+def _written(described: Description) -> tuple[str, ...]:
+    """The names of the arrays that the kernel writes; compiles it, which says so.
+
+    ArgumentError for a new array that it does not write, and a kernel that writes nothing.
+    """
+    device = default_device(described.launcher)
+    bound = described.bound(place_of(device))
+    kernel = described.launcher.prepared(device, bound, described.grid).kernel
+    written = kernel.written()
+    for array in described.arrays:
+        if not array.is_given and array.name not in written:
+            raise ArgumentError(
+                f"argument {array.name!r}: {kernel.name} does not write it: give an array, not "
+                "the jax.ShapeDtypeStruct of a result"
+            )
+    if not written:
+        raise ArgumentError(f"{kernel.name} writes no array: it has no result")
+    return written
+
+
+@cache
+def _results(name: str, fields: tuple[str, ...]) -> Any:
+    """The named tuple of several results; one class each, as JAX compares them."""
+    return namedtuple(f"{name}_results", fields, rename=True)
