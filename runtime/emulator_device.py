@@ -16,7 +16,7 @@ from tilec.runtime.arrays import HOST, ArrayView, describe
 from tilec.runtime.errors import ArgumentError, DeviceError
 from tilec.runtime.facts import check
 from tilec.runtime.host import host_array, host_memory, numpy_dtype
-from tilec.runtime.scalars import check_scalar, encode
+from tilec.runtime.scalars import check_scalar, encode, index_argument
 from tilec.runtime.tensor_maps import hardware_map
 
 MODES = ("eager", "late", "check")
@@ -192,4 +192,5 @@ def _slot_value(kernel: CompiledKernel, slot: AbiSlot, value: Any) -> Any:
         )
     if slot.field == "value":
         return encode(slot.dtype, value)
-    return encode(slot.dtype, (value.shape if slot.field == "size" else value.strides)[slot.axis])
+    found = (value.shape if slot.field == "size" else value.strides)[slot.axis]
+    return encode(slot.dtype, index_argument(slot.dtype, found))

@@ -82,6 +82,13 @@ def check_scalar(name: str, dtype: str, value: Any) -> int | float | bool:
     return _checked_float(name, dtype, number)
 
 
+def index_argument(dtype: str, value: int) -> int:
+    """A size or stride as an argument of `dtype`. What does not fit leads nowhere, as the checks of
+    a launch have found, and is 0: the stride of an axis of size 1 may be anything."""
+    low, high = _LIMITS[dtype]
+    return value if low <= value <= high else 0
+
+
 def encode(dtype: str, value: int | float | bool) -> bytes:
     """The bytes the kernel reads for a checked scalar, little-endian."""
     if dtype in ENCODERS:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from tilec.executable.grid import Grid
 from tilec.executable.kernel import TENSOR_MAP_BYTES, AbiSlot, CompiledKernel
-from tilec.runtime.scalars import ENCODERS
+from tilec.runtime.scalars import ENCODERS, index_argument
 from tilec.terms.dtypes import BY_MLIR
 
 _GRID = struct.Struct("3i")
@@ -148,7 +148,9 @@ def _unchanged(value: Any) -> Any:
 
 def _index(slot: AbiSlot, arguments: Sequence[Any]) -> int:
     array = arguments[slot.parameter]
-    return (array.shape if slot.field == "size" else array.strides)[slot.axis]
+    return index_argument(
+        slot.dtype, (array.shape if slot.field == "size" else array.strides)[slot.axis]
+    )
 
 
 def _round_up(size: int, step: int = 8) -> int:

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from runtime_kernels import ECHO_VALUES, axpy, echo, reverse
 
+import tilec
+import tilec.language as tl
 from tilec.executable.kernel import CompiledKernel, Facts, Parameter
 from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.device import device
@@ -161,3 +163,14 @@ def test_tensors_of_other_libraries_on_the_host():
     x, y = torch.ones(200), torch.arange(200, dtype=torch.float32)
     EMULATOR.launch(EMULATOR.load(axpy()), [x, y, 3.0, 200], 2)
     assert torch.equal(y, torch.arange(200) + 3.0)
+
+
+def test_a_stride_that_leads_nowhere_may_be_anything():
+    @tilec.kernel(grid=1)
+    def add_one(x: tl.array, y: tl.array):
+        tl.store(y, (0, 0), tl.load(x, (0, 0), (8, 1)) + 1)
+
+    x = np.lib.stride_tricks.as_strided(np.arange(5, dtype=np.float32), (5, 1), (4, 2**40))
+    y = np.zeros((5, 1), np.float32)
+    add_one.on("emulator")(x, y)
+    np.testing.assert_array_equal(y, x + 1)
