@@ -60,16 +60,26 @@ def encoding(made: HardwareMap) -> Encoding:
     """How the driver encodes a map. A size of 0 has no encoding: an empty array is one element of
     zeros somewhere else."""
     return Encoding(
-        f"CU_TENSOR_MAP_DATA_TYPE_{BY_MLIR[made.dtype].copied_as}",
+        dtype_enumerator(made.dtype),
         tuple(1 if made.is_empty else size for size in made.sizes),
         made.strides or (VECTOR_BYTES,),
         made.box,
         (1,) * len(made.sizes),
         "CU_TENSOR_MAP_INTERLEAVE_NONE",
-        f"CU_TENSOR_MAP_SWIZZLE_{_SWIZZLES[made.swizzle]}",
+        swizzle_enumerator(made.swizzle),
         "CU_TENSOR_MAP_L2_PROMOTION_L2_128B",
         "CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE",
     )
+
+
+def dtype_enumerator(dtype: str) -> str:
+    """The driver's name of how the copy engine takes elements."""
+    return f"CU_TENSOR_MAP_DATA_TYPE_{BY_MLIR[dtype].copied_as}"
+
+
+def swizzle_enumerator(swizzle: int) -> str:
+    """The driver's name of a pattern of so many bytes, 0 for none."""
+    return f"CU_TENSOR_MAP_SWIZZLE_{_SWIZZLES[swizzle]}"
 
 
 def hardware_map(recipe: TensorMap, name: str, array: ArrayView) -> HardwareMap:

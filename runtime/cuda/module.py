@@ -17,11 +17,11 @@ from tilec.runtime.errors import DeviceError
 
 _LOG_BYTES = 16384
 """Of what the driver's assembler says: the first of its messages are the ones to be read."""
-_STATIC_SHARED_BYTES = 48 * 1024
+STATIC_SHARED_BYTES = 48 * 1024
 """A launch may ask for this much dynamic shared memory without an attribute (CUDA C++ Programming
 Guide, "Shared Memory")."""
 
-_FIRST_TO_LOAD_LATER = 12040
+FIRST_TO_LOAD_LATER = 12040
 """CUDA version that brought cuFuncLoad (CUDA C++ Programming Guide 12.0, "Lazy Loading": a kernel's
 code comes with cuModuleGetFunction)."""
 
@@ -52,7 +52,7 @@ def load_kernel(kernel: CompiledKernel, context: CudaContext) -> LoadedKernel:
         module = _load_module(context, kernel)
         entry = kernel.name.encode()
         function = check(driver.cuModuleGetFunction(module, entry), f"finding entry {kernel.name}")
-        if kernel.shared_bytes > _STATIC_SHARED_BYTES:
+        if kernel.shared_bytes > STATIC_SHARED_BYTES:
             attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             check(
                 driver.cuFuncSetAttribute(function, attribute, kernel.shared_bytes),
@@ -60,7 +60,7 @@ def load_kernel(kernel: CompiledKernel, context: CudaContext) -> LoadedKernel:
             )
         # With lazy loading the first launch would load the code, which a stream capture forbids.
         # Drivers older than the function that asks for it load when they give the function out.
-        if context.cuda_version >= _FIRST_TO_LOAD_LATER:
+        if context.cuda_version >= FIRST_TO_LOAD_LATER:
             check(driver.cuFuncLoad(function), f"loading {kernel.name}")
         if kernel.tensor_maps:
             _ = context.zeros  # a capture forbids to allocate it when an array is empty

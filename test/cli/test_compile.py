@@ -222,6 +222,7 @@ def test_the_only_kernel_of_a_file_needs_no_name(tilec_command) -> None:
     [
         (("--emit", "cubin"), "writes a binary file: name it with -o"),
         (("--emit", "artefact"), "writes a binary file: name it with -o"),
+        (("--emit", "c"), "writes a source and its header: name it with -o"),
         (("--target", "sm_81"), "unknown target 'sm_81'; known: "),
         (("--target", "sm_100a", "--ptx-version", "80"), "sm_100a needs PTX version 86 or later"),
         (("--ptx-version", "89"), "unknown PTX version 89"),

@@ -85,6 +85,7 @@ def test_the_report_is_what_is_shown(
 
 
 MAPS = {
+    "tilec/c_source": ("tilec/c_source",),
     "tilec": (
         "tilec",
         "tilec/messages",

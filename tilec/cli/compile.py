@@ -6,8 +6,8 @@ Python kernel needs to know its arguments (--arg 'a:bf16[?,?:8;?:8,1]', see
 tilec/call/signature.py) and may be given constants (--const BM=128) and demands (--cluster 2), of
 which a text has its own. What is written follows from --emit, else from the name of the output:
 .ptx, .cubin, .sass, .ll, .mlir (llvm), .tile, .txt (report), .tilec (an artefact, one file for all
-targets). Without either it is
-PTX, or an artefact for several targets in a file.
+targets), .c (a source that launches it by CUDA's driver, and its header, for all targets). Without
+either it is PTX, or an artefact for several targets in a file.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tilec.terms.demands import KERNEL_DEMANDS
 LEVELS = ("tile", "gpu_tile", "llvm", "llvmir")
 """What is emitted from the middle of the compiler."""
 
-EMITTED = (*LEVELS, "ptx", "cubin", "sass", "report", "report-json", "artefact")
+EMITTED = (*LEVELS, "ptx", "cubin", "sass", "report", "report-json", "artefact", "c")
 """What --emit takes."""
 
 SUFFIXES = {
@@ -56,6 +56,7 @@ SUFFIXES = {
     ".txt": "report",
     ".json": "report-json",
     ".tilec": "artefact",
+    ".c": "c",
 }
 """What an output's name says about --emit."""
 
@@ -99,7 +100,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="PTX ISA version times ten; default: the lowest that the code needs",
     )
     parser.add_argument(
-        "--assemble", action="store_true", help="put machine code into the artefact (needs ptxas)"
+        "--assemble",
+        action="store_true",
+        help="put machine code into the artefact, or C (needs ptxas)",
     )
     parser.add_argument(
         "--dump-dir", metavar="DIR", help="write the program after every pass (or $TILEC_DUMP)"
@@ -125,11 +128,13 @@ def run(arguments: argparse.Namespace) -> int:
         except ValueError as error:
             arguments.fail(str(error))
     emit = arguments.emit or _implied(arguments, len(targets))
-    if emit in ("cubin", "artefact") and arguments.output is None:
-        arguments.fail(f"--emit {emit} writes a binary file: name it with -o")
+    if emit in ("cubin", "artefact", "c") and arguments.output is None:
+        what = "a source and its header" if emit == "c" else "a binary file"
+        arguments.fail(f"--emit {emit} writes {what}: name it with -o")
     source = _read(arguments)
-    if emit == "artefact":
-        _write_artefact(source, targets, arguments)
+    if emit in ("artefact", "c"):
+        kernels = _kernels(source, targets, arguments)
+        (_write_artefact if emit == "artefact" else _write_c)(kernels, arguments)
         return 0
     for target in targets:
         _write(_emitted(source, target, emit, arguments), target, len(targets) > 1, arguments)
@@ -247,13 +252,36 @@ def _compiled(source: Input, target: Target, arguments: argparse.Namespace) -> C
         )
 
 
-def _write_artefact(source: Input, targets: list[Target], arguments: argparse.Namespace) -> None:
+def _kernels(
+    source: Input, targets: list[Target], arguments: argparse.Namespace
+) -> list[CompiledKernel]:
+    """The code for all targets."""
     kernels = [_compiled(source, target, arguments) for target in targets]
-    if arguments.assemble:
-        kernels = [
-            replace(kernel, cubin=assemble(kernel.ptx, target).cubin)
-            for kernel, target in zip(kernels, targets, strict=True)
-        ]
+    if not arguments.assemble:
+        return kernels
+    return [
+        replace(kernel, cubin=assemble(kernel.ptx, target).cubin)
+        for kernel, target in zip(kernels, targets, strict=True)
+    ]
+
+
+def _write_c(kernels: list[CompiledKernel], arguments: argparse.Namespace) -> None:
+    """Writes a source and, beside it, its header."""
+    path = Path(arguments.output)
+    if path.suffix != ".c":
+        raise CompileError(f"--emit c writes a header beside {path}: let its name end in .c")
+    try:
+        made = importlib.import_module("tilec.c_source.source").c_source(kernels, path.stem)
+    except ValueError as error:
+        raise CompileError(str(error)) from None
+    for file, text in ((path, made.source), (path.with_suffix(".h"), made.header)):
+        try:
+            file.write_text(text)
+        except OSError as error:
+            raise _unwritable(str(file), error) from None
+
+
+def _write_artefact(kernels: list[CompiledKernel], arguments: argparse.Namespace) -> None:
     try:
         # The runtime takes a while to load, and PTX alone does not need it.
         importlib.import_module("tilec.runtime.artefact").save(arguments.output, kernels)

@@ -104,7 +104,7 @@ def _evaluator(
     texts: tuple[str, ...], parameters: tuple[Parameter, ...]
 ) -> tuple[Callable[[Sequence[Any]], Any], frozenset[int]]:
     """A function of the parameters' values, and the scalars it reads."""
-    printers = [_Printer(text, parameters) for text in texts]
+    printers = [Printer(text, parameters) for text in texts]
     code = f"lambda v: ({', '.join(printer.print() for printer in printers)},)"
     scalars = frozenset[int]().union(*(printer.scalars for printer in printers))
     return eval(code, {"__builtins__": {}, "min": min, "max": max}), scalars
@@ -135,8 +135,11 @@ def check_grid(grid: Any) -> Grid:
     return x, y, z
 
 
-class _Printer:
-    """Checks one expression and prints it over `v`, the sequence of parameter values."""
+class Printer:
+    """Checks one expression and prints it over `v`, the sequence of parameter values.
+
+    What it prints of each kind of expression is a method, so that others print another language.
+    """
 
     def __init__(self, text: str, parameters: Sequence[Parameter]) -> None:
         self.text = text
@@ -178,7 +181,7 @@ class _Printer:
             raise self.error(node, f"more than {MAX_DEPTH} levels of nesting")
         match node:
             case ast.Constant(value=value) if type(value) is int and value < 2**63:
-                return str(value)
+                return self.number(value)
             case ast.Name(id=name):
                 return self.scalar(node, name)
             case ast.Subscript(
@@ -187,10 +190,10 @@ class _Printer:
             ) if type(axis) is int:
                 return self.size(node, name, axis)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return f"(-{self.expression(operand, depth + 1)})"
+                return self.negated(self.expression(operand, depth + 1))
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
                 lhs, rhs = self.expression(left, depth + 1), self.expression(right, depth + 1)
-                return f"({lhs} {_OPERATORS[type(op)]} {rhs})"
+                return self.combined(lhs, _OPERATORS[type(op)], rhs)
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
                 return self.call(node, name, [self.expression(a, depth + 1) for a in arguments])
         found = ast.get_source_segment(self.text, node) or type(node).__name__
@@ -213,7 +216,7 @@ class _Printer:
             found = parameter.dtype if parameter.kind == "scalar" else "an array"
             raise self.error(node, f"{name!r} is {found}; expected an integer scalar")
         self.scalars.add(index)
-        return f"v[{index}]"
+        return self.value_of(index)
 
     def size(self, node: ast.expr, name: str, axis: int) -> str:
         index, parameter = self.parameter(node, name)
@@ -222,7 +225,7 @@ class _Printer:
         if not 0 <= axis < parameter.rank:
             message = f"axis {axis} of {name!r}, which has {parameter.rank} dimensions"
             raise self.error(node, message)
-        return f"v[{index}][{axis}]"
+        return self.size_of(index, axis)
 
     def call(self, node: ast.expr, name: str, arguments: list[str]) -> str:
         if name not in _FUNCTIONS:
@@ -231,8 +234,36 @@ class _Printer:
         if name == "cdiv":
             if len(arguments) != 2:
                 raise self.error(node, f"cdiv takes 2 values, not {len(arguments)}")
-            return f"(-(-{arguments[0]} // {arguments[1]}))"
+            return self.rounded_up(arguments[0], arguments[1])
         if len(arguments) < 2:
             message = f"{name} takes at least 2 values, not {len(arguments)}"
             raise self.error(node, message)
+        return self.extreme(name, arguments)
+
+    def number(self, value: int) -> str:
+        """A whole number."""
+        return str(value)
+
+    def value_of(self, index: int) -> str:
+        """The value of the scalar parameter of that number."""
+        return f"v[{index}]"
+
+    def size_of(self, index: int, axis: int) -> str:
+        """A size of the array parameter of that number."""
+        return f"v[{index}][{axis}]"
+
+    def negated(self, operand: str) -> str:
+        """Minus a value."""
+        return f"(-{operand})"
+
+    def combined(self, left: str, operator: str, right: str) -> str:
+        """Two values under one of `+ - * // %`."""
+        return f"({left} {operator} {right})"
+
+    def rounded_up(self, left: str, right: str) -> str:
+        """A quotient, rounded up."""
+        return f"(-(-{left} // {right}))"
+
+    def extreme(self, name: str, arguments: Sequence[str]) -> str:
+        """The "min" or "max" of two values or more."""
         return f"{name}({', '.join(arguments)})"
