@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.runtime import dlpack
 from tilec.runtime.errors import ArgumentError
+from tilec.runtime.traced_values import is_traced
 from tilec.terms.dtypes import BY_ARRAY, ELEMENT_BYTES, DType
 
 HOST = "host"
@@ -136,14 +137,9 @@ def _from_torch(tensor: Any, name: str, stream: int | None) -> ArrayView:
             f"argument {name!r}: a view with a pending negation or conjugation; "
             "call .resolve_neg() or .resolve_conj() first"
         )
-    if tensor.requires_grad and torch.is_grad_enabled():
-        raise ArgumentError(
-            f"argument {name!r}: a tensor that requires a gradient, which no kernel records; "
-            "pass tensor.detach(), or launch under torch.no_grad()"
-        )
+    refuse_recorded(name, tensor)
     on_device = tensor.device.type == "cuda"
-    traced = type(tensor).__module__.startswith("torch._subclasses.")
-    pointer = 0 if traced else tensor.data_ptr()
+    pointer = 0 if is_traced(tensor) else tensor.data_ptr()
     if not pointer and 0 not in tuple(tensor.shape):
         raise ArgumentError(
             f"argument {name!r}: a tensor without memory ({_type_name(tensor)}), as torch.compile "
@@ -158,6 +154,16 @@ def _from_torch(tensor: Any, name: str, stream: int | None) -> ArrayView:
         "torch",
         owner=tensor,
     )
+
+
+def refuse_recorded(name: str, tensor: Any) -> None:
+    """Raises ArgumentError where torch records what is done to a tensor of its."""
+    if tensor.requires_grad and sys.modules["torch"].is_grad_enabled():
+        raise ArgumentError(
+            f"argument {name!r}: a tensor that requires a gradient, which no kernel records; "
+            "give the launch a gradient by tilec.autograd, pass tensor.detach(), or launch under "
+            "torch.no_grad()"
+        )
 
 
 def _from_cupy(array: Any, name: str, stream: int | None) -> ArrayView:

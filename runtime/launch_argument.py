@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import keyword
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from tilec.runtime.errors import ArgumentError
 
 KINDS = ("array", "scalar", "typed", "const")
 
@@ -35,6 +38,38 @@ class LaunchArgument:
     name: str
     kind: str
     default: Any = REQUIRED
+
+
+def bind(
+    name: str,
+    arguments: Sequence[LaunchArgument],
+    given: Sequence[Any],
+    named: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The arguments that a call of `name` gives, by name. ArgumentError for one that is missing or
+    unknown."""
+    signature = inspect.Signature(
+        [
+            inspect.Parameter(
+                argument.name,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=inspect.Parameter.empty
+                if argument.default is REQUIRED
+                else argument.default,
+            )
+            for argument in arguments
+        ]
+    )
+    try:
+        return dict(signature.bind(*given, **named).arguments)
+    except TypeError as error:
+        raise ArgumentError(f"{name}(): {error}") from None
+
+
+def with_defaults(arguments: Sequence[LaunchArgument], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by name, with the defaults of those that are not given."""
+    defaults = {a.name: a.default for a in arguments if a.default is not REQUIRED}
+    return {**defaults, **values}
 
 
 def check_arguments(arguments: Sequence[LaunchArgument]) -> None:

@@ -25,11 +25,18 @@ from tilec.runtime.cuda.reader import Reader, readers_of
 from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.facts import check
-from tilec.runtime.launch_argument import LaunchArgument, check_arguments
+from tilec.runtime.launch_argument import (
+    LaunchArgument,
+    bind,
+    check_arguments,
+    with_defaults,
+)
 from tilec.runtime.outside import Outside
 from tilec.runtime.scalars import check_scalar
 from tilec.runtime.streams import DEFAULT_STREAM, current_stream_of, stream_number
 from tilec.runtime.tracebacks import short_traceback
+from tilec.runtime.traced_calls import traceable
+from tilec.runtime.traced_values import any_traced, new_number
 
 Resolve = Callable[..., CompiledKernel]
 """(device, {name: ArrayView, scalar or constant}, [grid]) -> the kernel to launch. It is asked a
@@ -48,6 +55,7 @@ class Prepared(NamedTuple):
     grid: Grid
 
 
+@traceable
 class Launcher:
     """Launches one kernel on whatever arrays it is called with. Safe to use from several threads.
 
@@ -55,7 +63,8 @@ class Launcher:
 
     `arguments` in the author's order; the resolved kernels' parameters are those that are not
     constants, in the same order. `device`: where to run; None for where the arrays are.
-    `outside`: values that the kernels were compiled from, which launches compare.
+    `outside`: values that the kernels were compiled from, which launches compare. `run`: what a
+    call is, where torch does not trace it; `number`: see `traced_calls`.
     """
 
     if TYPE_CHECKING:
@@ -63,8 +72,8 @@ class Launcher:
         def __call__(self, *arguments: Any, **named: Any) -> None: ...
 
     else:
-        # A slot of that name: a call runs the function in it, which no method hands on to.
-        __slots__ = ("__call__", "__dict__", "__weakref__")
+        # A slot: a call runs the function in it, which no method hands on to.
+        __slots__ = ("__dict__", "__weakref__", "run")
 
     def __init__(
         self,
@@ -77,7 +86,8 @@ class Launcher:
         self.name = name
         self.arguments = tuple(arguments)
         self.device = device
-        self.__call__ = build_slow_call(name, self.arguments, self._launch)
+        self.run = build_slow_call(name, self.arguments, self._launch)
+        self.number = new_number(self)
         self._resolve = resolve
         self._lock = threading.RLock()
         self._fast: dict[tuple[Reader, ...], FastCall] = {}
@@ -101,11 +111,39 @@ class Launcher:
         """Takes the next call the whole way: what kernels are compiled from has changed."""
         self._fast = {}
         self._last = None
-        self.__call__ = build_slow_call(self.name, self.arguments, self._launch)
+        self.run = build_slow_call(self.name, self.arguments, self._launch)
+
+    def traced_arguments(
+        self, arguments: Sequence[Any], named: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The arguments that a call gives, by name, where torch traces it."""
+        return bind(self.name, self.arguments, arguments, named)
+
+    def taken_apart(self, values: Mapping[str, Any]) -> tuple[Launcher, dict[str, Any]]:
+        """What launches arguments like these, and its own arguments by name, defaults among
+        them."""
+        return self, with_defaults(self.arguments, values)
+
+    def written(self, bound: Mapping[str, Any]) -> tuple[str, ...]:
+        """The names of the arrays that a call of described arguments may change."""
+        arrays = [(name, value) for name, value in bound.items() if isinstance(value, ArrayView)]
+        device = device_of(arrays, self.device)
+        with self._lock:
+            return self._resolve(device, bound).written()
 
     @short_traceback
     def _launch(self, values: tuple[Any, ...], grid: Any, stream: Any) -> None:
         """The whole way, for what the generated function has not seen: one value an argument."""
+        if any_traced(values):
+            # Needs torch, which is optional, and is imported where a tensor of its is traced.
+            from tilec.runtime.torch_operator import record
+
+            record(self, values, {"grid": grid, "stream": stream})
+        else:
+            self._launch_memory(values, grid, stream)
+
+    def _launch_memory(self, values: tuple[Any, ...], grid: Any, stream: Any) -> None:
+        """The same for arrays that have memory."""
         number = common_stream(values) if stream is None else stream_number(stream)
         bound = self._bind(values, number)
         arrays = {name: value for name, value in bound.items() if isinstance(value, ArrayView)}
@@ -183,7 +221,7 @@ class Launcher:
             self._fast[readers] = fast
         fast.remember(values, plan)
         self._last = fast
-        self.__call__ = fast.call
+        self.run = fast.call
 
 
 def common_stream(values: Sequence[Any]) -> int:

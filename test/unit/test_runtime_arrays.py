@@ -268,7 +268,13 @@ class FakeTensor:
 
 @pytest.fixture
 def torch_double(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = SimpleNamespace(Tensor=FakeTensor, strided="strided", is_grad_enabled=lambda: True)
+    wrapped = SimpleNamespace(is_functorch_wrapped_tensor=lambda tensor: False)
+    module = SimpleNamespace(
+        Tensor=FakeTensor,
+        strided="strided",
+        is_grad_enabled=lambda: True,
+        _C=SimpleNamespace(_functorch=wrapped),
+    )
     monkeypatch.setitem(sys.modules, "torch", module)  # type: ignore[arg-type]
 
 
@@ -287,7 +293,7 @@ def test_torch_tensors_on_a_gpu():
         ({"layout": "sparse"}, "expected a dense tensor, found sparse"),
         ({"device": SimpleNamespace(type="meta")}, "expected a CUDA or CPU tensor"),
         ({"negative": True}, "call .resolve_neg"),
-        ({"requires_grad": True}, r"requires a gradient, .*; pass tensor.detach\(\)"),
+        ({"requires_grad": True}, r"requires a gradient, .* pass tensor.detach\(\)"),
         ({"address": 0}, "a tensor without memory"),
         ({"dtype": "torch.quint8"}, "dtype quint8 is not supported"),
     ],

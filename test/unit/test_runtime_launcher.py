@@ -125,6 +125,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, fake: FakeDriver) -> Iterator[Fak
         _C=SimpleNamespace(
             _cuda_getCurrentRawStream=lambda index: 0x500 + index,
             _cuda_getDevice=lambda: fake.current - 100,
+            _functorch=SimpleNamespace(is_functorch_wrapped_tensor=lambda tensor: False),
         ),
     )
     monkeypatch.setitem(sys.modules, "torch", module)  # type: ignore[arg-type]

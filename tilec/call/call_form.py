@@ -19,10 +19,7 @@ from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launch_argument import LaunchArgument
 from tilec.terms.dtypes import DType
-from tilec.terms.groups import Group, Leaf
-
-DEEPEST_GROUP = 8
-"""Groups within groups: more is a list that holds itself."""
+from tilec.terms.groups import DEEPEST_GROUP, Group, Leaf
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from tilec.runtime.cache import default_cache
 from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.facts import reaches
-from tilec.runtime.launch_argument import RESERVED
+from tilec.runtime.launch_argument import RESERVED, with_defaults
 from tilec.runtime.launcher import Launcher, located
 from tilec.runtime.outside import Outside, is_same
 from tilec.runtime.tracebacks import short_traceback
@@ -101,16 +101,15 @@ class Kernel(Launcher, Generic[P]):
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
 
-    @short_traceback
-    def _launch(self, values: tuple[Any, ...], grid: Any, stream: Any) -> None:
+    def _launch_memory(self, values: tuple[Any, ...], grid: Any, stream: Any) -> None:
         """Launches as `Launcher` does, but an argument that is an array's may also be None or a
         group, and one without annotation a number."""
         kinds = kinds_of(self.parameters, values)
         if kinds == self._plain:
-            super()._launch(values, grid, stream)
+            super()._launch_memory(values, grid, stream)
         else:
             form, launcher = self._variant(kinds)
-            launcher(*form.flat(values), grid=grid, stream=stream)
+            launcher.run(*form.flat(values), grid=grid, stream=stream)
 
     def launcher_of(self, values: Sequence[Any]) -> Launcher:
         """What launches arguments like these, given in order, constants behind them or not: this
@@ -192,9 +191,10 @@ class Kernel(Launcher, Generic[P]):
         return bound
 
     def taken_apart(self, values: Mapping[str, Any]) -> tuple[Launcher, dict[str, Any]]:
-        """What launches arguments like these, and its own arguments by name, in order: groups as
-        their parts."""
-        given = [values[parameter.name] for parameter in self.parameters]
+        """What launches arguments like these, and its own arguments by name, in order: defaults
+        among them, groups as their parts."""
+        whole = with_defaults(self.arguments, values)
+        given = [whole[parameter.name] for parameter in self.parameters]
         form, launcher = self._variant(kinds_of(self.parameters, given))
         names = (argument.name for argument in form.arguments)
         return launcher, dict(zip(names, form.flat(given), strict=True))

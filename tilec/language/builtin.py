@@ -40,7 +40,8 @@ class Function(Generic[P, R]):
 
     def __init__(self, fn: Callable[P, R]) -> None:
         self.fn = fn
-        self.__name__ = fn.__name__
+        self.__module__ = fn.__module__
+        self.__name__, self.__qualname__ = fn.__name__, fn.__qualname__
         self.__doc__ = fn.__doc__
         self.__wrapped__ = fn
 

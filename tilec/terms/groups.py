@@ -10,6 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+DEEPEST_GROUP = 8
+"""Groups within groups: more is a list that holds itself."""
+
 
 @dataclass(frozen=True)
 class Leaf:

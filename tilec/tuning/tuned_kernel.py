@@ -23,8 +23,11 @@ from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launch_argument import RESERVED
+from tilec.runtime.launcher import Launcher
 from tilec.runtime.streams import DEFAULT_STREAM, current_stream_of, stream_number
 from tilec.runtime.tracebacks import short_traceback
+from tilec.runtime.traced_calls import traceable
+from tilec.runtime.traced_values import new_number
 from tilec.tuning.call_key import quick_key, tuning_key
 from tilec.tuning.candidates import DEFAULT, Candidate, Space, Values, candidates_of
 from tilec.tuning.outcome import Outcome
@@ -45,6 +48,7 @@ class _Choice(NamedTuple):
     outcome: Outcome
 
 
+@traceable
 class TunedKernel(Generic[P]):
     """A kernel whose calls run the best of several candidates; made by `tilec.autotune`.
 
@@ -74,6 +78,9 @@ class TunedKernel(Generic[P]):
         self._choices: dict[Any, _Choice] = {}
         self._variants: dict[Any, Kernel[...]] = {}
         self._lock = threading.RLock()
+        self.arguments = kernel.arguments
+        self.number = new_number(self)
+        self.__module__, self.__qualname__ = kernel.fn.__module__, kernel.fn.__qualname__
 
     def __repr__(self) -> str:
         return f"<tuned kernel {self.name}, {len(self.candidates)} candidates>"
@@ -87,10 +94,11 @@ class TunedKernel(Generic[P]):
             self, *arguments: Any, grid: Any = None, stream: Any = None, **named: Any
         ) -> None: ...
 
-    def __call__(self, *arguments: Any, grid: Any = None, stream: Any = None, **named: Any) -> None:
+    def run(self, *arguments: Any, grid: Any = None, stream: Any = None, **named: Any) -> None:
+        """A call that torch does not trace."""
         choice = self._choice(arguments, named, grid, stream)
         constants = {**named, **choice.constants}
-        choice.kernel(*arguments, **constants, grid=grid, stream=stream)
+        choice.kernel.run(*arguments, **constants, grid=grid, stream=stream)
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         """`tuned[grid](...)`: a call with that grid, for every candidate the same."""
@@ -143,6 +151,21 @@ class TunedKernel(Generic[P]):
             if choice.outcome.source != "default":
                 self._choices[key] = choice
         return choice
+
+    def traced_arguments(
+        self, arguments: Sequence[Any], named: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The arguments that a call gives, by name, where torch traces it."""
+        values, given = self._bind(arguments, named)
+        constants = {a.name for a in self.arguments if a.kind == "const"}
+        return {**{n: v for n, v in values.items() if n not in constants}, **given}
+
+    def taken_apart(self, values: Mapping[str, Any]) -> tuple[Launcher, dict[str, Any]]:
+        """What launches arguments like these, and its own arguments by name: of the first candidate
+        that has their constants."""
+        constants = {a.name for a in self.arguments if a.kind == "const"}
+        chosen = self._matching({n: v for n, v in values.items() if n in constants})[0]
+        return self._variant(chosen).taken_apart({**values, **chosen.constants})
 
     def _choose(
         self, arguments: tuple[Any, ...], named: Mapping[str, Any], grid: Any, stream: Any

@@ -1,0 +1,60 @@
+"""Calls inside functions that torch traces: `torch.compile` and `torch.export` record them.
+
+What a launch looks at (addresses, plans, the driver) is not for Dynamo to see. A class marked
+`@traceable` has `run`, which is what a call of one of its objects is. Once Dynamo, which traces, is
+imported, calls look first whether they are traced, and are then recorded as the operator of
+`tilec.runtime.torch_operator`; without it a call is `run` and nothing else.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.abc import MetaPathFinder
+from typing import Any, TypeVar
+
+from tilec.runtime.traced_values import recordable
+
+DYNAMO = "torch._dynamo"
+
+_classes: list[Any] = []
+
+Kind = TypeVar("Kind", bound=type)
+
+
+def traceable(kind: Kind) -> Kind:
+    """Decorator of a class with `run` and `number` (see `new_number`): its objects can be called,
+    and torch can trace that."""
+    _classes.append(kind)
+    _make_callable(kind, is_watched=DYNAMO in sys.modules)
+    return kind
+
+
+class _Watch(MetaPathFinder):
+    """Sees Dynamo being imported; finds nothing."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+        """Never has a module; behind the import of Dynamo there is nothing left to see."""
+        if fullname == DYNAMO:
+            sys.meta_path.remove(self)
+            for kind in _classes:
+                _make_callable(kind, is_watched=True)
+
+
+def _make_callable(kind: Any, *, is_watched: bool) -> None:
+    run: Any = kind.__dict__["run"]
+
+    def __call__(self: Any, *arguments: Any, **named: Any) -> None:
+        if sys.modules["torch"].compiler.is_compiling():
+            # Needs torch, which is optional; and Dynamo follows a statement, not importlib.
+            from tilec.runtime.torch_operator import launch_traced
+
+            plain = [recordable(value) for value in arguments]
+            launch_traced(self.number, *plain, **{n: recordable(v) for n, v in named.items()})
+        else:
+            run.__get__(self)(*arguments, **named)
+
+    kind.__call__ = __call__ if is_watched else run
+
+
+if DYNAMO not in sys.modules:
+    sys.meta_path.insert(0, _Watch())
