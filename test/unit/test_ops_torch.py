@@ -81,7 +81,7 @@ def test_the_plain_call_is_the_operator_inside_a_compiled_function() -> None:
     assert targets.count(torch.ops.tilec.matmul.default) == 1
 
     out = torch.empty(9, 8)
-    with pytest.raises(Exception, match=r"argument 'out': inside torch\.compile the result"):
+    with pytest.raises(Exception, match="argument 'out': where torch traces a product or"):
         torch.compile(lambda: tilec.ops.matmul(x, weight.t(), out), fullgraph=True)()
 
 
@@ -103,7 +103,7 @@ def test_gradients_are_torchs(activation: str | None) -> None:
     }
     a, b, bias, residual = leaves.values()
     rows = torch.rand(5, dtype=torch.float64)
-    found = matmul(
+    found = tilec.ops.matmul(
         a, b, bias=bias, activation=activation, scale=0.7, row_scale=rows, residual=residual
     )
     expected = SLOPES[activation](0.7 * rows[:, None] * (a @ b) + bias) + residual
@@ -118,8 +118,8 @@ def test_what_has_no_gradient_says_so() -> None:
     a, b = torch.randn(4, 8), torch.randn(8, 4)
     with pytest.raises(ArgumentError, match="'row_scale': there is no gradient with respect to"):
         matmul(a, b, row_scale=torch.rand(4, requires_grad=True))
-    with pytest.raises(ArgumentError, match=r"tilec\.ops\.torch\.matmul, or torch\.no_grad"):
-        tilec.ops.matmul(a, b.requires_grad_())
+    with pytest.raises(ArgumentError, match="argument 'out': where torch traces a product or"):
+        tilec.ops.matmul(a, b.requires_grad_(), torch.empty(4, 4))
     with pytest.raises(ArgumentError, match="functions of the tile language are for"):
         matmul(a, b, activation=torch.relu)  # type: ignore[arg-type]
     vector = torch.randn(8, requires_grad=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tilec.ops.multiply_plan import Options, settled_names
-from tilec.ops.plain_product import multiply_plain, refuse_gradients
+from tilec.ops.plain_product import GradientWanted, multiply_plain, refuse_gradients
 from tilec.ops.scaled_product import multiply_scaled
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.streams import stream_number
@@ -58,8 +58,8 @@ def matmul(
     `tune`: measure tile sizes at the first call of each size class (see `tilec.autotune`).
     `device`, `stream`: as in a launch. Runs where the arrays are, NumPy arrays on the emulator.
 
-    ArgumentError (a TypeError) names the argument that is wrong. There is no gradient here:
-    `tilec.ops.torch.matmul` has one. Inside `torch.compile` this is that operator.
+    ArgumentError (a TypeError) names the argument that is wrong. Where torch traces the call, or
+    wants a gradient, it is `tilec.ops.torch.matmul`: with respect to a, b, bias and residual.
     """
     factor, scale_array = _factor(scale)
     if not a_scale is b_scale is None:
@@ -70,16 +70,19 @@ def matmul(
         options = Options(activation, scale is not None, *words)
         return _multiply_blocks(given, options, factor, device, stream, tune)
     torch = sys.modules.get("torch")
-    if torch is not None and torch.compiler.is_compiling():
-        placed = {"out": out, "device": device, "stream": stream}
-        epilogue = {"bias": bias, "activation": activation, "residual": residual}
-        scales = {"scale": scale, "row_scale": row_scale, "column_scale": column_scale}
-        dtypes = {"out_dtype": out_dtype, "acc_dtype": acc_dtype, "precision": precision}
-        dtypes |= {"settled": settled, "tune": tune}
-        return _as_operator(a, b, placed, {**epilogue, **scales, **dtypes})
-    arrays = (a, b, out, bias, row_scale, column_scale, scale_array, residual)
-    asked = (activation, scale is not None, out_dtype, acc_dtype, precision)
-    return multiply_plain(arrays, asked, settled, factor, device, stream, tune)
+    if torch is None or not torch.compiler.is_compiling():
+        arrays = (a, b, out, bias, row_scale, column_scale, scale_array, residual)
+        asked = (activation, scale is not None, out_dtype, acc_dtype, precision)
+        try:
+            return multiply_plain(arrays, asked, settled, factor, device, stream, tune)
+        except GradientWanted:
+            pass  # which the operator computes
+    placed = {"out": out, "device": device, "stream": stream}
+    epilogue = {"bias": bias, "activation": activation, "residual": residual}
+    scales = {"scale": scale, "row_scale": row_scale, "column_scale": column_scale}
+    dtypes = {"out_dtype": out_dtype, "acc_dtype": acc_dtype, "precision": precision}
+    dtypes |= {"settled": settled, "tune": tune}
+    return _as_operator(a, b, placed, {**epilogue, **scales, **dtypes})
 
 
 def _factor(scale: Any) -> tuple[float, Any]:
@@ -112,14 +115,15 @@ def _multiply_blocks(
 
 
 def _as_operator(a: Any, b: Any, placed: Mapping[str, Any], named: Mapping[str, Any]) -> Any:
-    """The call while torch traces the caller, which must not see what a launch looks at."""
+    """The call where torch traces the caller, which must not see what a launch looks at, or wants
+    its gradient."""
     # Needs torch, which is optional; and torch follows a statement, not importlib.
     from tilec.ops.torch import matmul as operator
 
     for name, value in placed.items():
         if value is not None:
             raise ArgumentError(
-                f"argument {name!r}: inside torch.compile the result is a new tensor where a and b "
-                "are, on the current stream"
+                f"argument {name!r}: where torch traces a product or wants its gradient, the "
+                "result is a new tensor where a and b are, on the current stream"
             )
     return operator(a, b, **named)

@@ -86,14 +86,17 @@ def _plan_of(views: Mapping[str, ArrayView], options: Options) -> Plan:
     return plan
 
 
+class GradientWanted(ArgumentError):
+    """An argument is a tensor of torch's that records what is done to it."""
+
+
 def refuse_gradients(name: str, value: Any) -> None:
-    """Raises ArgumentError where an argument is a tensor of torch's that records what is done to
-    it."""
+    """Raises GradientWanted where an argument is such a tensor."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(value, torch.Tensor):
         return
     if value.requires_grad and torch.is_grad_enabled():
-        raise ArgumentError(
-            f"argument {name!r}: the tensor requires a gradient, which tilec.ops.matmul does not "
-            "record; use tilec.ops.torch.matmul, or torch.no_grad()"
+        raise GradientWanted(
+            f"argument {name!r}: the tensor requires a gradient, which products with scales of "
+            "blocks do not have; pass tensor.detach(), or multiply under torch.no_grad()"
         )
