@@ -157,8 +157,11 @@ def _from_torch(tensor: Any, name: str, stream: int | None) -> ArrayView:
 
 
 def refuse_recorded(name: str, tensor: Any) -> None:
-    """Raises ArgumentError where torch records what is done to a tensor of its."""
-    if tensor.requires_grad and sys.modules["torch"].is_grad_enabled():
+    """Raises ArgumentError where torch wants the derivative of what is done to a tensor of its."""
+    torch = sys.modules["torch"]
+    forward = torch.autograd.forward_ad
+    is_dual = forward._current_level >= 0 and forward.unpack_dual(tensor).tangent is not None
+    if is_dual or (tensor.requires_grad and torch.is_grad_enabled()):
         raise ArgumentError(
             f"argument {name!r}: a tensor that requires a gradient, which no kernel records; "
             "give the launch a gradient by tilec.autograd, pass tensor.detach(), or launch under "

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tilec.messages.diagnostics import CompileError, InternalError
     from tilec.runtime.artefact import load
     from tilec.runtime.device import device
+    from tilec.torch.autograd import autograd
     from tilec.tuning.tuned_kernel import autotune
 
 __version__ = "0.1.0"
@@ -28,6 +29,7 @@ if (_ROOT / "pyproject.toml").exists() and (_ROOT / "dialects").is_dir():
 
 _LAZY = {
     "kernel": ("tilec.call.jit", "kernel"),
+    "autograd": ("tilec.torch.autograd", "autograd"),
     "autotune": ("tilec.tuning.tuned_kernel", "autotune"),
     "function": ("tilec.language.builtin", "function"),
     "load": ("tilec.runtime.artefact", "load"),
@@ -40,6 +42,7 @@ __all__ = [
     "CompileError",
     "InternalError",
     "__version__",
+    "autograd",
     "autotune",
     "device",
     "function",

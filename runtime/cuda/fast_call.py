@@ -160,13 +160,16 @@ def build_fast_call(
 
 
 def _refused(arrays: Sequence[str], readers: Sequence[Reader], pointers: Sequence[str]) -> str:
-    """A statement that sends arrays the whole way which that may refuse: tensors whose gradients
-    are recorded, and those without memory, which traces are made with."""
+    """A statement that sends arrays the whole way which that may refuse: tensors whose derivatives
+    torch wants, and those without memory, which traces are made with."""
     recorded = [r.recorded.format(a) for a, r in zip(arrays, readers, strict=True) if r.recorded]
     if not recorded:
         return ""
     missing = f"not ({' and '.join(pointers)})"
-    wrong = f"{missing} or ({' or '.join(recorded)}) and _tilec_grad_enabled()"
+    wrong = (
+        f"{missing} or _tilec_forward_ad._current_level >= 0"
+        f" or ({' or '.join(recorded)}) and _tilec_grad_enabled()"
+    )
     return f"if {wrong}: _tilec_plan = None"
 
 
@@ -205,6 +208,7 @@ def _environment(readers: Sequence[Reader]) -> tuple[str, str, dict[str, Any]]:
     if "torch" in frameworks:
         torch: Any = sys.modules["torch"]
         names["grad_enabled"] = torch.is_grad_enabled
+        names["forward_ad"] = torch.autograd.forward_ad
     if frameworks:
         names["current_stream"] = current_stream_in(frameworks[0])
         stream = "_tilec_current_stream(_tilec_index)"

@@ -273,6 +273,7 @@ def torch_double(monkeypatch: pytest.MonkeyPatch) -> None:
         Tensor=FakeTensor,
         strided="strided",
         is_grad_enabled=lambda: True,
+        autograd=SimpleNamespace(forward_ad=SimpleNamespace(_current_level=-1)),
         _C=SimpleNamespace(_functorch=wrapped),
     )
     monkeypatch.setitem(sys.modules, "torch", module)  # type: ignore[arg-type]

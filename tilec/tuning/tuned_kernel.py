@@ -93,6 +93,7 @@ class TunedKernel(Generic[P]):
         def __call__(
             self, *arguments: Any, grid: Any = None, stream: Any = None, **named: Any
         ) -> None: ...
+        def __call__(self, *arguments: Any, **named: Any) -> None: ...
 
     def run(self, *arguments: Any, grid: Any = None, stream: Any = None, **named: Any) -> None:
         """A call that torch does not trace."""
@@ -156,7 +157,7 @@ class TunedKernel(Generic[P]):
         self, arguments: Sequence[Any], named: Mapping[str, Any]
     ) -> dict[str, Any]:
         """The arguments that a call gives, by name, where torch traces it."""
-        values, given = self._bind(arguments, named)
+        values, given = self._bind(tuple(arguments), named)
         constants = {a.name for a in self.arguments if a.kind == "const"}
         return {**{n: v for n, v in values.items() if n not in constants}, **given}
 

@@ -1,0 +1,1 @@
+"""What PyTorch programs need beside a call: gradients."""
