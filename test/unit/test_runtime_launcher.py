@@ -401,7 +401,15 @@ def test_gradients_and_memory_are_looked_at_at_every_call(
     monkeypatch.setattr(fake, "records", True, raising=False)
     with pytest.raises(ArgumentError, match="argument 'b': a tensor that requires a gradient"):
         run(a, b)
-    b.requires_grad, b.pointer = False, 0
+    b.requires_grad = False
+    forward = sys.modules["torch"].autograd.forward_ad
+    monkeypatch.setattr(forward, "_current_level", 0)
+    tangents = {id(a): None, id(b): object()}
+    forward.unpack_dual = lambda t: SimpleNamespace(tangent=tangents[id(t)])
+    with pytest.raises(ArgumentError, match="argument 'b': a tensor that requires a gradient"):
+        run(a, b)
+    monkeypatch.setattr(forward, "_current_level", -1)
+    b.pointer = 0
     with pytest.raises(ArgumentError, match="argument 'b': a tensor without memory"):
         run(a, b)
     assert len(fake.launches) == 2
