@@ -192,6 +192,22 @@ def test_a_pointer_is_read_behind_its_loop(target: str) -> None:
     np.testing.assert_allclose(x, expected, atol=1e-6)
 
 
+def test_functions_are_tritons(target: str) -> None:
+    x, y = random(64), random(64, dtype=np.float64)
+    x = np.where(abs(x) < 0.01, np.float32(0.01), abs(x)) * 20
+    x[:2] = -128.5, -90
+    out, wide = poisoned((5, 64)), poisoned((2, 64), np.float64)
+    kernel_of("functions")[1](x, y, out, wide)
+    exact = x[2:].astype(np.float64)
+    expected = [np.exp2(exact), np.sqrt(exact), 1 / np.sqrt(exact)]
+    np.testing.assert_allclose(out[:3, 2:], expected, rtol=1e-6)
+    np.testing.assert_allclose(out[3, 2:], np.exp(exact), rtol=1e-5)
+    assert out[0, 0] == 0  # 2^-128.5 is flushed,
+    assert 0 < out[3, 1] < 1e-38  # e^-90 is not
+    np.testing.assert_array_equal(out[4, 2:], np.sqrt(x[2:]))
+    np.testing.assert_allclose(wide, [np.exp2(y), np.exp(y)], rtol=1e-15)
+
+
 def test_heads_are_a_dimension(target: str) -> None:
     x, out = random(3, 21, 64, dtype=np.float16), poisoned((3, 21, 64), np.float16)
     kernel_of("heads")[2, 3](x, out, 21 * 64, 64, 19)

@@ -36,6 +36,7 @@ class Builder:
         self.index_type = ir.IndexType.get()
         self.offset_element = f"i{index_bits}"
         self.contract = ir.Attribute.parse("#arith.fastmath<contract>")
+        self.approximate = ir.Attribute.parse("#arith.fastmath<afn>")
         self.values: dict[Value, ir.Value] = {}
         self.indices: dict[Value, ir.Value] = {}
         self.combining: Op | None = None

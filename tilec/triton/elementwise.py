@@ -7,6 +7,7 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.passes.math.exponential import LOG2_E
 from tilec.terms.dtypes import BY_MLIR, ELEMENT_BYTES, f32
 from tilec.triton.build import Builder
 from tilec.triton.program import Op, Type, Value
@@ -28,6 +29,8 @@ _MATH = (
     "erf", "erfc", "floor", "ceil", "trunc", "round", "roundeven", "absf", "absi", "fma", "powf",
     "copysign", "ctlz", "ctpop", "cttz",
 )  # fmt: skip
+_APPROXIMATED = ("exp2", "sqrt", "rsqrt")
+"""Of f32 one approximate instruction each for Triton 3.6, which takes denormals for zeros."""
 _LIBDEVICE = {
     **{name: f"math.{name}" for name in _MATH},
     "fabs": "math.absf",
@@ -59,6 +62,24 @@ def _function(builder: Builder, op: Op, build: Any) -> None:
 
 def _contracted(builder: Builder, op: Op, build: Any) -> None:
     _computed(builder, op, op.name, fastmath=builder.contract)
+
+
+def _approximated(builder: Builder, op: Op, build: Any) -> None:
+    """What Triton's own compiler makes of f32 here: `ex2.approx.ftz` and its like."""
+    flags = {"fastmath": builder.approximate} if op.result.type.element == "f32" else {}
+    _computed(builder, op, op.name, **flags)
+
+
+def _exponential(builder: Builder, op: Op, build: Any) -> None:
+    """Of f32 2^(x log2(e)), the product rounded, as Triton's own compiler has it."""
+    if op.result.type.element != "f32":
+        _function(builder, op, build)
+        return
+    kind = builder.type(op.result.type)
+    exponent = builder.op(
+        "arith.mulf", kind, builder.get(op.operands[0]), builder.constant(LOG2_E, kind)
+    )
+    builder.set(op, builder.op("math.exp2", kind, exponent))
 
 
 def _made(builder: Builder, op: Op, name: str, **attributes: Any) -> None:
@@ -168,6 +189,8 @@ RULES: dict[str, Rule] = {
     **{f"arith.{name}": _contracted for name in _CONTRACTED},
     **{f"arith.{name}": _function for name in _EXTREMA},
     **{f"math.{name}": _function for name in _MATH},
+    **{f"math.{name}": _approximated for name in _APPROXIMATED},
+    "math.exp": _exponential,
     "arith.constant": _constant,
     "arith.select": _selected,
     "arith.cmpi": _compared,
