@@ -208,6 +208,13 @@ def test_functions_are_tritons(target: str) -> None:
     np.testing.assert_allclose(wide, [np.exp2(y), np.exp(y)], rtol=1e-15)
 
 
+def test_quotients_of_multiples(target: str) -> None:
+    x, out = random(32), poisoned(5 * 32)
+    kernel_of("multiples")[4](x, out)  # 0, 1, 2, 4 times 64 // 48
+    np.testing.assert_array_equal(out.reshape(5, 32)[[0, 1, 2, 4]], np.tile(x, (4, 1)))
+    assert np.isnan(out.reshape(5, 32)[3]).all()
+
+
 def test_heads_are_a_dimension(target: str) -> None:
     x, out = random(3, 21, 64, dtype=np.float16), poisoned((3, 21, 64), np.float16)
     kernel_of("heads")[2, 3](x, out, 21 * 64, 64, 19)

@@ -333,6 +333,13 @@ def _moved(forms: Forms, op: Op) -> Form:
     return forms.moved(forms.integer(op.operands[0]), moved_axes(op))
 
 
+def _quotient(forms: Forms, op: Op) -> Form:
+    """Of what divides without a rest: 128 * pid // 32 is 4 * pid."""
+    one, two = map(forms.integer, op.operands)
+    exact = one.divided(two) if one is not None and two is not None and two.constant else None
+    return forms._opaque(op.result) if exact is None else exact
+
+
 def _remainder(forms: Forms, op: Op) -> Form:
     if op.result.type.shape is None:
         return forms._opaque(op.result)
@@ -373,6 +380,7 @@ _RULES: dict[str, Callable[[Forms, Op], Form]] = {
     "tt.expand_dims": _moved,
     "tt.trans": _moved,
     "tt.make_range": lambda forms, op: forms.range_of(op),
+    "arith.divsi": _quotient,
     "arith.remsi": _remainder,
     "arith.minsi": _clamped,
     "arith.select": _selected,
