@@ -369,6 +369,10 @@ def test_shared_memory_limits_how_many_run_at_once() -> None:
         ),
         ({"warps": 32, "accumulators": 1024 * 100}, "about 136 registers for each of 1024 threads"),
         ({"teams": 2}, "no sets of warps take programs in turn on sm_80"),
+        (
+            {"loops": (LoopWork(1, columns=640),)},
+            "its sums take 640 columns of tensor memory, which has 512",
+        ),
     ],
 )
 def test_what_cannot_run_is_refused_with_the_reason(change: Any, reason: str) -> None:

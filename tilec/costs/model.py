@@ -225,6 +225,8 @@ def _impossible(work: Work, shared: int, registers: int, limit: str, machine: Ma
             f"its stages take {shared} bytes of shared memory; a program has at most "
             f"{target.shared_bytes} on {target.name}"
         )
+    if work.columns > COLUMNS:
+        return f"its sums take {work.columns} columns of tensor memory, which has {COLUMNS}"
     accumulators = -(-work.accumulators // (work.warps * target.warp_size))
     if accumulators + machine.rates.other_registers // 2 > target.registers_per_thread:
         return (
