@@ -1,4 +1,4 @@
-"""Ready operations, written in the tile language alone: `tilec.ops.matmul`.
+"""Ready operations, written in the tile language alone: `matmul`, `attention`.
 
 `tilec.ops.torch` registers them with torch; it is imported by who wants that, and by
 `torch.compile`.
@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+from tilec.ops.attend import attention
+from tilec.ops.attention_launch import attention_gradients
 from tilec.ops.multiply import matmul
 from tilec.ops.scaled_product import arrange_scales
 
-__all__ = ["arrange_scales", "matmul"]
+__all__ = ["arrange_scales", "attention", "attention_gradients", "matmul"]

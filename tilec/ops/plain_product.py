@@ -90,13 +90,15 @@ class GradientWanted(ArgumentError):
     """An argument is a tensor of torch's that records what is done to it."""
 
 
-def refuse_gradients(name: str, value: Any) -> None:
+def refuse_gradients(
+    name: str, value: Any, operation: str = "products with scales of blocks"
+) -> None:
     """Raises GradientWanted where an argument is such a tensor."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(value, torch.Tensor):
         return
     if value.requires_grad and torch.is_grad_enabled():
         raise GradientWanted(
-            f"argument {name!r}: the tensor requires a gradient, which products with scales of "
-            "blocks do not have; pass tensor.detach(), or multiply under torch.no_grad()"
+            f"argument {name!r}: the tensor requires a gradient, which {operation} do not have; "
+            "pass tensor.detach(), or call under torch.no_grad()"
         )

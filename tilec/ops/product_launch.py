@@ -282,20 +282,20 @@ def combine_tile(n: int) -> dict[str, int]:
     return {"BM": COMBINED // columns, "BN": columns}
 
 
-def check_overlap(views: Mapping[str, ArrayView]) -> None:
-    """Refuses an `out` that is one of the inputs, which are still read while it is written.
+def check_overlap(views: Mapping[str, ArrayView], written: str = "out") -> None:
+    """Refuses an array `written` that is one of the others, which are still read meanwhile.
 
     A residual may be `out` itself: each of its elements is read just before it is written.
     """
-    out = views["out"]
+    out = views[written]
     low, high = (out.pointer + byte for byte in out.extent())
     for name, view in views.items():
         start, end = (view.pointer + byte for byte in view.extent())
         is_out = view.pointer == out.pointer and is_like(view, out)
-        if name == "out" or (name == "residual" and is_out):
+        if name == written or (name == "residual" and is_out):
             continue
         if start < high and low < end:
-            raise ArgumentError(f"argument 'out': it overlaps {name!r} in memory")
+            raise ArgumentError(f"argument {written!r}: it overlaps {name!r} in memory")
 
 
 def is_like(view: ArrayView | None, other: ArrayView) -> bool:

@@ -1,9 +1,10 @@
-"""`tilec.ops.torch.matmul`: `tilec.ops.matmul` as a torch operator, which `torch.compile` keeps.
+"""`tilec.ops.torch.matmul`: `tilec.ops.matmul` as a torch operator, which `torch.compile` keeps;
+`attention` beside it (`torch_attention.py`).
 
-Importing this module registers `torch.ops.tilec.matmul` and needs torch; nothing else of tilec
-imports it but a call of `tilec.ops.matmul` that torch traces. The operator has a shape function for
-fake tensors, so graphs are traced without running it, and a gradient with respect to a, b, bias and
-residual.
+Importing this module registers `torch.ops.tilec.matmul` and `attention`, and needs torch; nothing
+else of tilec imports it but a call of theirs that torch traces. The operator has a shape function
+for fake tensors, so graphs are traced without running it, and a gradient with respect to a, b, bias
+and residual.
 """
 
 # torch is `Any` where types are checked.
@@ -18,7 +19,10 @@ import torch
 
 from tilec.ops.multiply_plan import ACTIVATIONS, settled_names
 from tilec.ops.plain_product import multiply_plain
+from tilec.ops.torch_attention import attention
 from tilec.runtime.errors import ArgumentError
+
+__all__ = ["attention", "matmul"]
 
 NAME = "tilec::matmul"
 

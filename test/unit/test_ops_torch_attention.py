@@ -1,0 +1,72 @@
+"""`tilec.ops.torch.attention` with torch on the CPU, the kernels on the emulator; skipped without
+torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch: Any = pytest.importorskip("torch")
+
+import tilec  # noqa: E402
+from tilec.ops.torch import attention  # noqa: E402
+from tilec.ops.torch_attention import _gradients, _operator  # noqa: E402
+from tilec.runtime.errors import ArgumentError  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def emulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_DEVICE", "emulator")
+    torch.manual_seed(0)
+
+
+def inputs(length: int = 40, keys: int = 40, dtype: Any = None) -> list[Any]:
+    """q of four heads, k and v of two."""
+    shapes = (1, 4, length, 16), (1, 2, keys, 16), (1, 2, keys, 24)
+    return [torch.randn(shape).to(dtype or torch.float16) for shape in shapes]
+
+
+def expected(q: Any, k: Any, v: Any, causal: bool) -> Any:
+    k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_gradients_are_torchs(causal: bool) -> None:
+    mine = [x.requires_grad_() for x in inputs(40, 40 if causal else 25)]
+    theirs = [x.detach().double().requires_grad_() for x in mine]
+    out, right = attention(*mine, causal=causal), expected(*theirs, causal)
+    torch.testing.assert_close(out.double(), right, rtol=1e-2, atol=2e-3)
+    weight = torch.randn_like(out)
+    (out * weight).sum().backward()
+    (right * weight).sum().backward()
+    for x, y in zip(mine, theirs, strict=True):
+        torch.testing.assert_close(x.grad.double(), y.grad, rtol=2e-2, atol=4e-3)
+
+
+def test_gradient_of_a_sum_and_once_only() -> None:
+    q, k, v = (x.requires_grad_() for x in inputs(20, 20))
+    (dv,) = torch.autograd.grad(attention(q, k, v).sum(), v)
+    assert abs(float(dv.double().sum()) - 4 * 20 * 24) < 2  # each query's weights have the sum 1
+    (dq,) = torch.autograd.grad(attention(q, k, v).sum(), q, create_graph=True)
+    with pytest.raises(NotImplementedError, match="differentiable once"):
+        dq.sum().backward()
+
+
+def test_the_operators_are_what_torch_expects() -> None:
+    q, k, v = inputs(9, 9, torch.bfloat16)
+    torch.library.opcheck(_operator, (q, k, v, True, 4, None))
+    out, logs = _operator(q, k, v, True, 4, None)
+    torch.library.opcheck(_gradients, (out, q, k, v, out, logs, True, 4, None))
+
+
+def test_the_plain_call_is_the_operator_inside_a_compiled_function() -> None:
+    def layer(q: Any, k: Any, v: Any) -> Any:
+        return tilec.ops.attention(q, k, v, causal=True) * 2
+
+    q, k, v = inputs(12, 12)
+    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(q, k, v), 2 * attention(q, k, v, causal=True))
+    with pytest.raises(ArgumentError, match=r"use tilec.ops.torch.attention"):
+        tilec.ops.attention(q.requires_grad_(), k, v)
