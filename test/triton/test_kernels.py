@@ -208,6 +208,20 @@ def test_functions_are_tritons(target: str) -> None:
     np.testing.assert_allclose(wide, [np.exp2(y), np.exp(y)], rtol=1e-15)
 
 
+def test_attention(target: str) -> None:
+    length, heads, few = 150, 2, 1
+    q, k, v = (random(1, n, length, 64, dtype=np.float16) for n in (heads, few, few))
+    logs, out = poisoned((1, heads, length)), poisoned(q.shape, np.float16)
+    strides = [s // x.itemsize for x in (q, k, v, out) for s in x.strides[:3]]
+    numbers = (heads, heads // few, length)
+    kernel_of("attention")[3, heads, 1](q, k, v, 0.125, logs, out, *strides, *numbers)
+    score = q.astype(np.float64) @ np.swapaxes(k, -1, -2) * 0.125
+    score[..., np.triu(np.ones((length, length), bool), 1)] = -np.inf
+    total = np.exp(score).sum(-1)
+    np.testing.assert_allclose(out, np.exp(score) @ v / total[..., None], atol=2e-3)
+    np.testing.assert_allclose(logs, np.log2(total), atol=1e-5)
+
+
 def test_quotients_of_multiples(target: str) -> None:
     x, out = random(32), poisoned(5 * 32)
     kernel_of("multiples")[4](x, out)  # 0, 1, 2, 4 times 64 // 48
