@@ -68,5 +68,13 @@ def test_the_plain_call_is_the_operator_inside_a_compiled_function() -> None:
     q, k, v = inputs(12, 12)
     compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
     torch.testing.assert_close(compiled(q, k, v), 2 * attention(q, k, v, causal=True))
-    with pytest.raises(ArgumentError, match=r"use tilec.ops.torch.attention"):
-        tilec.ops.attention(q.requires_grad_(), k, v)
+
+
+def test_the_plain_call_has_gradients() -> None:
+    q, k, v = inputs(12, 12)
+    tilec.ops.attention(q.requires_grad_(), k, v, causal=True).sum().backward()
+    found, q.grad = q.grad, None
+    attention(q, k, v, causal=True).sum().backward()
+    torch.testing.assert_close(found, q.grad)
+    with pytest.raises(ArgumentError, match="'out': where torch traces attention or wants its"):
+        tilec.ops.attention(q, k, v, torch.empty_like(q))

@@ -31,8 +31,8 @@ from tilec.runtime.cuda.module import FIRST_TO_LOAD_LATER, STATIC_SHARED_BYTES
 from tilec.runtime.cuda.plan import SHORT_ROUNDS
 from tilec.runtime.tensor_maps import LARGEST_STRIDE
 
-MOST_DIMENSIONS = 8
-"""Of an array in C: TILEC_MOST_DIMENSIONS of support.h."""
+DIMENSIONS_IN_C = 8
+"""Of an array in C: TILEC_DIMENSIONS_IN_C of support.h."""
 
 _RESERVED = (
     " alignas alignof asm auto bool break case catch char class const constexpr continue "
@@ -113,9 +113,9 @@ def _check(kernels: Sequence[CompiledKernel]) -> None:
     if len({kernel.target for kernel in kernels}) < len(kernels):
         raise ValueError(f"{first.name}: C takes one kernel a target")
     for parameter in first.parameters:
-        if parameter.rank > MOST_DIMENSIONS:
+        if parameter.rank > DIMENSIONS_IN_C:
             raise ValueError(
-                f"argument {parameter.name!r}: in C, arrays have at most {MOST_DIMENSIONS} "
+                f"argument {parameter.name!r}: in C, arrays have at most {DIMENSIONS_IN_C} "
                 "dimensions"
             )
 

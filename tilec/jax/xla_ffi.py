@@ -18,31 +18,31 @@ HEADER = "xla/ffi/api/c_api.h"
 MAJOR = 0
 """The version of the interface whose structures these are; another is refused."""
 
-FRAME_EXTENSION = 8
-FRAME_API = 16
-FRAME_CONTEXT = 24
-FRAME_STAGE = 32
+FRAME_EXTENSION, FRAME_API, FRAME_CONTEXT, FRAME_STAGE = 8, 16, 24, 32
+"""Of `XLA_FFI_CallFrame`: where these pointers, and the stage, lie in it, in bytes."""
 FRAME_ARGUMENTS = 72
 """Of `XLA_FFI_CallFrame.args.args`: pointers to the operands' `XLA_FFI_Buffer`."""
 FRAME_RESULTS = 112
-"""Of `XLA_FFI_CallFrame.rets.rets`."""
+"""The same for the results: `XLA_FFI_CallFrame.rets.rets`."""
 BUFFER_ADDRESS = 24
+"""Of `XLA_FFI_Buffer.data`: the byte where the memory's address lies."""
 EXTENSION_METADATA = 24
-METADATA_MAJOR = 24
-METADATA_MINOR = 28
-METADATA_TRAITS = 32
+"""Of `XLA_FFI_Metadata_Extension.metadata`: the byte where the answer's address lies."""
+METADATA_MAJOR, METADATA_MINOR, METADATA_TRAITS = 24, 28, 32
+"""Of `XLA_FFI_Metadata`: where the handler's version and traits are written, in bytes."""
 
 QUESTION_BYTES = 32
 """Of the structures that functions of the table are given, the three that are used: the structure's
 size at 0, the execution context at 16, the answer at 24."""
-QUESTION_CONTEXT = 16
-QUESTION_ANSWER = 24
-ERROR_MESSAGE = 16
-ERROR_CODE = 24
+QUESTION_CONTEXT, QUESTION_ANSWER = 16, 24
+"""Of such a structure: where the context, and the answer, lie in it, in bytes."""
+ERROR_MESSAGE, ERROR_CODE = 16, 24
+"""Of `XLA_FFI_Error_Create_Args`: where the text's address, and the code, lie in it, in bytes."""
 
 STAGE_EXECUTE = 3
-ERROR_INVALID_ARGUMENT = 3
-ERROR_INTERNAL = 13
+"""Of `XLA_FFI_ExecutionStage`: the one in which a handler launches."""
+ERROR_INVALID_ARGUMENT, ERROR_INTERNAL = 3, 13
+"""Of `XLA_FFI_Error_Code`: the caller's mistake, and ours."""
 COMMAND_BUFFER_COMPATIBLE = 1
 """The trait of handlers that may be recorded once and replayed, as a CUDA graph."""
 

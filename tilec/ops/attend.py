@@ -37,8 +37,8 @@ def attention(
     query's sum of weights, as `attention_gradients` wants it.
     `device`, `stream`: as in a launch. Runs where the arrays are, NumPy arrays on the emulator.
 
-    ArgumentError (a TypeError) names the argument that is wrong. Inside `torch.compile`, and where a
-    tensor requires a gradient, this is the operator `tilec.ops.torch.attention`, which has it.
+    ArgumentError (a TypeError) names the argument that is wrong. Inside `torch.compile`, and where
+    a tensor requires a gradient, this is the operator `tilec.ops.torch.attention`, which has it.
     """
     torch = sys.modules.get("torch")
     if torch is None or not torch.compiler.is_compiling():

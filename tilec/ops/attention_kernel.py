@@ -11,12 +11,13 @@ own.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import tilec
 import tilec.language as tl
 
-LOG2_E = 1.4426950408889634
+LOG2_E = math.log2(math.e)
 """Scores are kept in units of log 2: the hardware's exponential is 2^x."""
 NOTHING = -1e30
 """The highest score of a query that has seen no key: finite, so that none is minus infinity less
