@@ -16,7 +16,7 @@ import op_rules  # noqa: F401 - what it imports for
 import pytest
 from forked import Command, run_batch, run_command
 from hypothesis import settings
-from shares import CHECKED, WHOLE, leave_a_share, note_checked, note_places
+from shares import WHOLE, is_checked, leave_a_share, note_places
 
 from tilec.runtime.cuda.driver import no_device_reason
 
@@ -150,7 +150,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:], left = leave_a_share(items)
         if left:
             config.hook.pytest_deselected(items=left)
-    note_checked(items)
     _skip_without_device(items)
 
 
@@ -158,7 +157,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Says whether programs are checked around every pass (`PassContext.verify`), in processes of a
     test, too."""
-    os.environ["TILEC_CHECK"] = str(int(item.nodeid in CHECKED))
+    os.environ["TILEC_CHECK"] = str(int(is_checked(item.nodeid)))
 
 
 def _skip_without_device(items: list[pytest.Item]) -> None:

@@ -1,8 +1,9 @@
 """What a run takes of long lists: a fixed share, the same in every run of every commit.
 
 `share` takes from a list, `share_of_each` from each kind in it; a test marked `share(3)` runs one
-in three of its cases; `modes` are the emulator's modes for a test; programs of `CHECKED` cases are
-checked around every pass. `pytest --every-mutant` (`make test-mutants`) takes everything.
+in three of its cases; `modes` are the emulator's modes for a test; `is_checked` says which cases
+have their programs checked around every pass. `pytest --every-mutant` (`make test-mutants`) takes
+everything.
 
 A case's place is the sum of its parameters' positions in their lists, so that of a table of
 parameters each share is a diagonal: every row and every column is in it.
@@ -29,9 +30,6 @@ in mutation/README.md late mode alone finds none: it is kept for one case in thr
 
 PLACES: dict[str, int] = {}
 """Of each case that was collected, by its node's name."""
-CHECKED: set[str] = set()
-"""The names of cases whose programs are checked around every pass, which takes half as long again
-as all passes: one in three, at least one of each test."""
 
 
 def share(items: Sequence[Item], of: int, *, everything: bool) -> list[Item]:
@@ -81,14 +79,11 @@ def leave_a_share(cases: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list
     return [case for case in cases if case not in left], [case for case in cases if case in left]
 
 
-def note_checked(cases: Sequence[pytest.Item]) -> None:
-    """Fills `CHECKED` from the cases that run, by their places."""
-    groups: defaultdict[str, list[str]] = defaultdict(list)
-    for case in cases:
-        groups[case.nodeid.partition("[")[0]].append(case.nodeid)
-    for members in groups.values():
-        due = members if WHOLE in os.environ else [n for n in members if PLACES[n] % 3 == 0]
-        CHECKED.update(due or members[:1])
+def is_checked(node: str) -> bool:
+    """Whether the case of this name has its programs checked around every pass, which takes half as
+    long again as all passes: by its place one in three, of cases of one test and of tests of one
+    case."""
+    return WHOLE in os.environ or PLACES[node] % 3 == 0
 
 
 def modes(place: int | None = None) -> tuple[str, ...]:
