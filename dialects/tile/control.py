@@ -119,16 +119,16 @@ class PrintOp(Op, name="print", one_layout=True):
 class InlinePtxOp(Op, name="inline_ptx", one_layout=True):
     """PTX text run once per element; `$0 ...` name results, then inputs, as in `constraints`.
 
-    Up to eight inputs and four results. `constraints` are LLVM's: one letter per value (h 16, r 32,
+    Up to sixteen inputs and eight results. `constraints` are LLVM's: one letter per value (h 16, r 32,
     l 64 bits, f f32, d f64), results with `=`. `pure` text may be merged and dropped. All tiles
     have one shape; scalars stay scalars.
 
     Example:
-        %y = "tile.inline_ptx"(%x) {text = "ex2.approx.f32 $0, $1;", constraints = "=f,f", pure = true, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0>} : (tensor<8xf32>) -> tensor<8xf32>
+        %y = "tile.inline_ptx"(%x) {text = "ex2.approx.f32 $0, $1;", constraints = "=f,f", pure = true, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (tensor<8xf32>) -> tensor<8xf32>
     """
 
-    inputs = Operand(ANY, each=8)
-    outputs = Result(ANY, each=4)
+    inputs = Operand(ANY, each=16)
+    outputs = Result(ANY, each=8)
     text = Attribute(STRING)
     constraints = Attribute(STRING)
     pure = Attribute(BOOL)

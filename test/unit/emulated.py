@@ -127,8 +127,8 @@ def inline_ptx_text(
     values, types = inputs
     return (
         f'"tile.inline_ptx"({", ".join(values)}) {{text = "{text}", constraints = "{constraints}", '
-        f"pure = {str(pure).lower()}, operandSegmentSizes = {segments(len(values), 8)}, "
-        f"resultSegmentSizes = {segments(len(results), 4)}}} "
+        f"pure = {str(pure).lower()}, operandSegmentSizes = {segments(len(values), 16)}, "
+        f"resultSegmentSizes = {segments(len(results), 8)}}} "
         f": ({', '.join(types)}) -> ({', '.join(results)})"
     )
 

@@ -374,12 +374,14 @@ CASES: dict[str, tuple[str, str]] = {
         "constraint 'l' does not hold i32",
     ),
     "ptx_inputs": (
-        "y = tl.inline_ptx('', '=r,r,r,r,r,r,r,r,r,r', @@(n, n, n, n, n, n, n, n, n), tl.i32)",
-        "inline_ptx takes at most 8 inputs, found 9",
+        "y = tl.inline_ptx('', '=r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r', "
+        "@@(n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n), tl.i32)",
+        "inline_ptx takes at most 16 inputs, found 17",
     ),
     "ptx_outputs": (
-        "i = tl.i32\ny = tl.inline_ptx('', '=r,=r,=r,=r,=r,r', n, @@(i, i, i, i, i))",
-        "inline_ptx takes at most 4 outputs, found 5",
+        "i = tl.i32\ny = tl.inline_ptx('', '=r,=r,=r,=r,=r,=r,=r,=r,=r,r', n, "
+        "@@(i, i, i, i, i, i, i, i, i))",
+        "inline_ptx takes at most 8 outputs, found 9",
     ),
     "ptx_text": ("y = @@tl.inline_ptx(n, '=r,r', n, tl.i32)", "must be constant strings"),
     # syntax

@@ -68,8 +68,8 @@ def test_a_text_of_a_file(layout: str, text: str, constraints: str, message: str
 func.func @k(%x: memref<?xf32, strided<[1]>>) attributes {{tile.kernel}} {{
   %v = arith.constant dense<1.0> : {kind}
   %w = "tile.inline_ptx"(%v) {{text = "{text}", constraints = "{constraints}", pure = true,
-    operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>,
-    resultSegmentSizes = array<i32: 1, 0, 0, 0>}} : ({kind}) -> {kind}
+    operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>,
+    resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>}} : ({kind}) -> {kind}
   return
 }}"""
     with make_context(), ir.Location.unknown():

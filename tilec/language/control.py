@@ -97,7 +97,7 @@ def inline_ptx(
     """PTX run once per element: `$0, $1 ...` name the outputs, then the inputs.
 
     `constraints`: LLVM's, one letter per value, outputs with `=` first ("=f,f"): h 16, r 32, l 64
-    bits, f f32, d f64. `inputs`: up to eight tiles and scalars of any dtypes, which broadcast to
-    one shape. `outputs`: the dtype of the one result or a tuple of up to four. Text with side
+    bits, f f32, d f64. `inputs`: up to sixteen tiles and scalars of any dtypes, which broadcast to
+    one shape. `outputs`: the dtype of the one result or a tuple of up to eight. Text with side
     effects needs `pure=False`.
     """

@@ -119,7 +119,7 @@ func.func @opaque(%a: !m, %o: !m, %n: index) attributes {tile.kernel} {
     "gpu_tile.cp_async_wait"() {pending = 0 : i32} : () -> ()
     %r = "gpu_tile.buffer_load"(%s) : (!b) -> !t
     "tile.store"(%r, %o, %c0, %k) {dims = array<i32: 0, 1>, options = {}} : (!t, !m, index, index) -> ()
-    "tile.inline_ptx"() {text = "membar.gl;", constraints = "", pure = false, operandSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0>} : () -> ()
+    "tile.inline_ptx"() {text = "membar.gl;", constraints = "", pure = false, operandSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : () -> ()
   } {tile.stages = 4 : i32}
   return
 }

@@ -86,7 +86,7 @@ func.func @opaque_instructions(%a: !m, %o: !m, %n: index) attributes {tile.kerne
     "gpu_tile.cp_async_wait"() {pending = 0 : i32} : () -> ()
     %r = "gpu_tile.buffer_load"(%s) : (!b) -> !t
     "tile.store"(%r, %o, %c0, %k) {dims = array<i32: 0, 1>, options = {}} : (!t, !m, index, index) -> ()
-    "tile.inline_ptx"() {text = "membar.gl;", constraints = "", pure = false, operandSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0>} : () -> ()
+    "tile.inline_ptx"() {text = "membar.gl;", constraints = "", pure = false, operandSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : () -> ()
   }
   return
 }

@@ -108,34 +108,34 @@ func.func @print_tiles_of_two_shapes(%t: tensor<4xf32>, %u: tensor<8xf32>) {
 // -----
 func.func @inline_ptx_result_without_constraint(%x: f32) {
   // expected-error @below {{'tile.inline_ptx' op 1 results need as many leading '=' constraints}}
-  %y = "tile.inline_ptx"(%x) {text = "", constraints = "f", pure = true, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0>} : (f32) -> f32
+  %y = "tile.inline_ptx"(%x) {text = "", constraints = "f", pure = true, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (f32) -> f32
   return
 }
 
 // -----
 func.func @inline_ptx_output_constraint_behind_an_input(%x: f32) {
   // expected-error @below {{'tile.inline_ptx' op 1 results need as many leading '=' constraints}}
-  %y = "tile.inline_ptx"(%x) {text = "", constraints = "f,=f", pure = true, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0>} : (f32) -> f32
+  %y = "tile.inline_ptx"(%x) {text = "", constraints = "f,=f", pure = true, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (f32) -> f32
   return
 }
 
 // -----
 func.func @inline_ptx_input_without_constraint(%x: f32) {
   // expected-error @below {{'tile.inline_ptx' op 1 inputs but 0 input constraints}}
-  %y = "tile.inline_ptx"(%x) {text = "", constraints = "=f", pure = true, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0>} : (f32) -> f32
+  %y = "tile.inline_ptx"(%x) {text = "", constraints = "=f", pure = true, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (f32) -> f32
   return
 }
 
 // -----
 func.func @inline_ptx_unknown_letter(%x: f32) {
   // expected-error @below {{'tile.inline_ptx' op unknown constraint 'x'; use h, r, l, f or d}}
-  %y = "tile.inline_ptx"(%x) {text = "", constraints = "=f,x", pure = true, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0>} : (f32) -> f32
+  %y = "tile.inline_ptx"(%x) {text = "", constraints = "=f,x", pure = true, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (f32) -> f32
   return
 }
 
 // -----
 func.func @inline_ptx_tiles_of_two_shapes(%t: tensor<4xf32>) {
   // expected-error @below {{'tile.inline_ptx' op all tiles must have one shape}}
-  %y = "tile.inline_ptx"(%t) {text = "", constraints = "=f,f", pure = true, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0>} : (tensor<4xf32>) -> tensor<8xf32>
+  %y = "tile.inline_ptx"(%t) {text = "", constraints = "=f,f", pure = true, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf32>) -> tensor<8xf32>
   return
 }

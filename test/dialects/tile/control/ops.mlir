@@ -39,9 +39,9 @@ func.func @print_of_nothing_scalars_and_tiles(%x: f32, %t: tensor<4xi32>) {
 
 // CHECK-LABEL: @inline_ptx_with_several_results
 func.func @inline_ptx_with_several_results(%x: tensor<8xf32>, %s: i32) -> (tensor<8xf32>, tensor<8xi32>) {
-  // CHECK: "tile.inline_ptx"(%{{.*}}, %{{.*}}) {constraints = "=f,=r,f,r", operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>, pure = false, resultSegmentSizes = array<i32: 1, 1, 0, 0>, text = "mov.f32 $0, $2; mov.b32 $1, $3;"} : (tensor<8xf32>, i32) -> (tensor<8xf32>, tensor<8xi32>)
-  %y, %z = "tile.inline_ptx"(%x, %s) {text = "mov.f32 $0, $2; mov.b32 $1, $3;", constraints = "=f,=r,f,r", pure = false, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 0, 0>} : (tensor<8xf32>, i32) -> (tensor<8xf32>, tensor<8xi32>)
-  // CHECK: "tile.inline_ptx"() {constraints = "", operandSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>, pure = false, resultSegmentSizes = array<i32: 0, 0, 0, 0>, text = "membar.gl;"} : () -> ()
-  "tile.inline_ptx"() {text = "membar.gl;", constraints = "", pure = false, operandSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0>} : () -> ()
+  // CHECK: "tile.inline_ptx"(%{{.*}}, %{{.*}}) {constraints = "=f,=r,f,r", operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, pure = false, resultSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>, text = "mov.f32 $0, $2; mov.b32 $1, $3;"} : (tensor<8xf32>, i32) -> (tensor<8xf32>, tensor<8xi32>)
+  %y, %z = "tile.inline_ptx"(%x, %s) {text = "mov.f32 $0, $2; mov.b32 $1, $3;", constraints = "=f,=r,f,r", pure = false, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>} : (tensor<8xf32>, i32) -> (tensor<8xf32>, tensor<8xi32>)
+  // CHECK: "tile.inline_ptx"() {constraints = "", operandSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, pure = false, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>, text = "membar.gl;"} : () -> ()
+  "tile.inline_ptx"() {text = "membar.gl;", constraints = "", pure = false, operandSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : () -> ()
   return %y, %z : tensor<8xf32>, tensor<8xi32>
 }
