@@ -11,11 +11,12 @@ After, elsewhere:
           %d = "tile.dot"(%l, %r, %c) {options = {}} : (bf16, bf16, f32)
 
 bf16 has every product of a number of 8 bits or fewer and a scale, if the scale is not at the edge
-of its range. tcgen05.mma comes in question where the accumulator is made of whole ones in tensor
-memory and the scales fill whole pieces of the copy that brings them there; numbers of 6 bits, and
-of 4 beside 8, become e4m3 in front of it, which holds them all. mma.sync has the scales in
-registers and takes any m and n; numbers of 4 bits beside wider ones become e2m3 in front of it, by
-a shift.
+of its range. Beside f16 both operands are f16, rounded from f32: bf16 has three bits fewer. Scales
+that are the constant 1 are left out. tcgen05.mma comes in question where the accumulator is made of
+whole ones in tensor memory and the scales fill whole pieces of the copy that brings them there;
+numbers of 6 bits, and of 4 beside 8, become e4m3 in front of it, which holds them all. mma.sync has
+the scales in registers and takes any m and n; numbers of 4 bits beside wider ones become e2m3 in
+front of it, by a shift.
 Does not handle: numbers of 6 bits as tcgen05.mma could read them itself, padded in shared memory;
 scales of other blocks than the hardware's.
 """
@@ -39,7 +40,7 @@ from tilec.hardware.mma_shapes import (
 from tilec.hardware.target import Feature
 from tilec.hardware.tensor_tiles import SCALE_ROWS, SCALES_A_COLUMN
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.dots.code_floats import E8M0, decode, unpack, unpack_codes
+from tilec.passes.dots.code_floats import E8M0, E8M0_ONE, decode, unpack, unpack_codes
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.walk import find_ops
 
@@ -65,8 +66,9 @@ def multiply_out(module: ir.Module, context: PassContext) -> None:
             continue
         found = _find(dot, context)
         if isinstance(found, str):
-            context.report.add("scales", op, "multiplied out, in bf16", found)
-            _multiply_out(dot)
+            kind = _kind(dot)
+            context.report.add("scales", op, f"multiplied out, in {kind}", found)
+            _multiply_out(dot, kind)
             continue
         op.attributes["options"] = ir.DictAttr.get({"instruction": ir.StringAttr.get(found.name)})
         why = "the target multiplies these types"
@@ -169,30 +171,61 @@ def _widen(dot: tile.DotScaledOp, row: MmaInstruction) -> None:
         op.attributes[key] = ir.StringAttr.get(name)
 
 
-def _multiply_out(dot: tile.DotScaledOp) -> None:
+def _kind(dot: tile.DotScaledOp) -> ir.Type:
+    """What the product is multiplied out in: bf16 holds no f16."""
+    is_half = "f16" in (dot.lhs_format, dot.rhs_format)
+    return ir.F16Type.get() if is_half else ir.BF16Type.get()
+
+
+def _multiply_out(dot: tile.DotScaledOp, kind: ir.Type) -> None:
     with ir.InsertionPoint(dot.operation), dot.operation.location:
-        lhs = _scaled(dot.lhs, dot.lhs_format, dot.lhs_scale, 1)
-        rhs = _scaled(dot.rhs, dot.rhs_format, dot.rhs_scale, 0)
+        lhs = _scaled((dot.lhs, dot.lhs_format), dot.lhs_scale, 1, kind)
+        rhs = _scaled((dot.rhs, dot.rhs_format), dot.rhs_scale, 0, kind)
         result = tile.DotOp.build(lhs, rhs, dot.acc)
     dot.result.replace_all_uses_with(result)
     dot.operation.erase()
 
 
-def _scaled(value: ir.Value, name: str, scale: ir.Value, k_dim: int) -> ir.Value:
-    """Multiplies an operand with its scales, as bf16. `k_dim`: its dimension that is summed
-    over."""
+def _scaled(operand: tuple[ir.Value, str], scale: ir.Value, k_dim: int, kind: ir.Type) -> ir.Value:
+    """Multiplies an operand, of a format, with its scales: in bf16, or in f32 and rounded to f16.
+    `k_dim`: its dimension that is summed over."""
+    value, name = operand
+    if _is_one(scale) and element(value) == kind:
+        return value
     numbers = _numbers(value, name, k_dim)
-    sizes, blocks = shape(numbers), shape(scale)[k_dim]
-    factors = decode(scale, E8M0) if str(element(scale)) == "i8" else _wide(scale, "e4m3")
-    apart = [*sizes[:k_dim], blocks, sizes[k_dim] // blocks, *sizes[k_dim + 1 :]]
-    dims = (0, 1) if k_dim else (0, 2)
-    spread = tile.BroadcastOp.build(factors, results=[with_shape(factors, apart)], dims=dims)
-    spread = tile.ReshapeOp.build(spread, results=[with_shape(factors, sizes)])
-    return _elementwise("arith.mulf", numbers.type, numbers, spread)
+    if not _is_one(scale):
+        sizes, blocks = shape(numbers), shape(scale)[k_dim]
+        factors = decode(scale, E8M0) if str(element(scale)) == "i8" else _wide(scale, "e4m3")
+        apart = [*sizes[:k_dim], blocks, sizes[k_dim] // blocks, *sizes[k_dim + 1 :]]
+        dims = (0, 1) if k_dim else (0, 2)
+        spread = tile.BroadcastOp.build(factors, results=[with_shape(factors, apart)], dims=dims)
+        spread = tile.ReshapeOp.build(spread, results=[with_shape(factors, sizes)])
+        if name == "f16":
+            spread = _elementwise("arith.extf", numbers.type, spread)
+        numbers = _elementwise("arith.mulf", numbers.type, numbers, spread)
+    return numbers if element(numbers) == kind else _as_f16(numbers)
+
+
+def _is_one(scale: ir.Value) -> bool:
+    """Whether all scales are the constant 1."""
+    made = scale.owner
+    if isinstance(made, ir.Block) or made.name != "arith.constant":
+        return False
+    value = made.attributes["value"]
+    if not isinstance(value, ir.DenseElementsAttr) or not value.is_splat:
+        return False
+    splat = value.get_splat_value()
+    return isinstance(splat, ir.IntegerAttr) and splat.value == E8M0_ONE
+
+
+def _as_f16(numbers: ir.Value) -> ir.Value:
+    f32 = with_element(numbers, ir.F32Type.get())
+    wide = numbers if numbers.type == f32 else _elementwise("arith.extf", f32, numbers)
+    return _elementwise("arith.truncf", with_element(numbers, ir.F16Type.get()), wide)
 
 
 def _numbers(value: ir.Value, name: str, k_dim: int) -> ir.Value:
-    """The numbers of an operand as bf16."""
+    """The numbers of an operand as bf16; those of f16 as f32."""
     return unpack(value, k_dim) if FORMATS[name].pack > 1 else _wide(value, name)
 
 
@@ -201,8 +234,7 @@ def _wide(value: ir.Value, name: str) -> ir.Value:
     if name == "bf16":
         return value
     if name == "f16":
-        f32 = with_element(value, ir.F32Type.get())
-        return _elementwise("arith.truncf", bf16, _elementwise("arith.extf", f32, value))
+        return _elementwise("arith.extf", with_element(value, ir.F32Type.get()), value)
     if FORMATS[name].element == "i8":
         return decode(value, name)
     return _elementwise("arith.extf", bf16, value)

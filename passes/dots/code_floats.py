@@ -16,7 +16,8 @@ from tilec.dialects import tile
 from tilec.dialects.types import is_tile, shape, with_element, with_shape
 from tilec.passes.rewriting.scalars import constant, equal
 
-E8M0 = "e8m0"
+E8M0, E8M0_ONE = "e8m0", 127
+"""Exponents of 2, and that of 1: their bias (OCP Microscaling Formats v1.0, 5.4)."""
 PAIR_BITS, PAIR_MASK = 4, 0xF
 """What a number of 4 bits takes of a byte."""
 

@@ -44,7 +44,7 @@ def dot_scaled(
     of f8e8m0 (mx formats, 32 a block; i8 stands for the same bytes) or f8e4m3 (nv, 16 a block);
     None stands for ones. Targets with an instruction that reads scales use it (10.x: tcgen05.mma,
     12.x: mma.sync), others multiply the scales out in bf16, which has every product of such a
-    number and a scale that is not at the edge of its range.
+    number and a scale that is not at the edge of its range; beside f16, in f16.
     """
 
 

@@ -25,3 +25,27 @@ func.func @four(%a: tensor<64x64xi8>, %b: tensor<64x32xi8>, %c: tensor<64x32xf32
   %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "e2m1", options = {}, rhs_format = "e2m1"} : (tensor<64x64xi8>, tensor<64x32xi8>, tensor<64x32xf32>, tensor<64x8xf8E4M3FN>, tensor<8x32xf8E4M3FN>) -> tensor<64x32xf32>
   return
 }
+
+// Beside f16 the product is of f16, rounded from f32; scales that are all 1 are left out.
+// CHECK-LABEL: @half
+// CHECK-SAME: (%[[A:.*]]: tensor<64x128xf16>
+// CHECK-NOT: tensor<64x128xbf16>
+// CHECK: arith.mulf %{{.*}} : tensor<128x32xbf16>
+// CHECK: arith.truncf %{{.*}} : tensor<128x32xf32> to tensor<128x32xf16>
+// CHECK: "tile.dot"(%[[A]], {{.*}}) {options = {}} : (tensor<64x128xf16>, tensor<128x32xf16>, tensor<64x32xf32>)
+func.func @half(%a: tensor<64x128xf16>, %b: tensor<128x32xf8E5M2>, %c: tensor<64x32xf32>, %t: tensor<4x32xi8>) attributes {tile.kernel} {
+  %s = arith.constant dense<127> : tensor<64x4xi8>
+  %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "f16", options = {}, rhs_format = "e5m2"} : (tensor<64x128xf16>, tensor<128x32xf8E5M2>, tensor<64x32xf32>, tensor<64x4xi8>, tensor<4x32xi8>) -> tensor<64x32xf32>
+  return
+}
+
+// Other scales of f16 are multiplied in f32.
+// CHECK-LABEL: @half_scaled
+// CHECK: arith.extf %{{.*}} : tensor<64x128xf16> to tensor<64x128xf32>
+// CHECK: arith.extf %{{.*}} : tensor<64x128xbf16> to tensor<64x128xf32>
+// CHECK: arith.mulf %{{.*}} : tensor<64x128xf32>
+// CHECK: arith.truncf %{{.*}} : tensor<64x128xf32> to tensor<64x128xf16>
+func.func @half_scaled(%a: tensor<64x128xf16>, %b: tensor<128x32xf16>, %c: tensor<64x32xf32>, %s: tensor<64x4xi8>, %t: tensor<4x32xi8>) attributes {tile.kernel} {
+  %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "f16", options = {}, rhs_format = "f16"} : (tensor<64x128xf16>, tensor<128x32xf16>, tensor<64x32xf32>, tensor<64x4xi8>, tensor<4x32xi8>) -> tensor<64x32xf32>
+  return
+}
