@@ -15,7 +15,7 @@ import numpy as np
 from interpreter_blocks import BLOCK_RULES
 from interpreter_rules import RULES, Pointer, numpy_of
 
-from tilec.triton.lift import lift
+from tilec.triton.normalize import normalized
 from tilec.triton.program import Block, Function, Op, Value
 
 Grid = tuple[int, int, int]
@@ -25,8 +25,8 @@ MOST_ITERATIONS = 10_000
 
 def run(function: Function, arguments: Sequence[Any], grid: Sequence[int]) -> None:
     """Runs all programs; arrays among the arguments (flat, or a `Pointer`) are changed in place.
-    The function is changed by being lifted."""
-    (block,) = lift(function).blocks
+    The function is changed by being normalized."""
+    (block,) = normalized(function).blocks
     x, y, z = (*grid, 1, 1)[:3]
     for number in range(x * y * z):
         place = number % x, number // x % y, number // (x * y)

@@ -254,6 +254,7 @@ _OFFSETS: dict[str, Callable[[Builder, Op, Type], ir.Value]] = {
     "tt.reshape": _reshaped,
     "tt.trans": _transposed,
     "tt.bitcast": _cast,
+    "ub.poison": lambda builder, op, kind: builder.constant(0, builder.type(kind)),
 }
 """How the offset of a pointer that an op makes is computed."""
 

@@ -31,19 +31,6 @@ _MATH = (
 )  # fmt: skip
 _APPROXIMATED = ("exp2", "sqrt", "rsqrt")
 """Of f32 one approximate instruction each for Triton 3.6, which takes denormals for zeros."""
-_LIBDEVICE = {
-    **{name: f"math.{name}" for name in _MATH},
-    "fabs": "math.absf",
-    "abs": "math.absi",
-    "pow": "math.powf",
-    "rint": "math.roundeven",
-    "nearbyint": "math.roundeven",
-    "fmax": "arith.maxnumf",
-    "fmin": "arith.minnumf",
-}
-"""Functions of NVIDIA's libdevice, without `__nv_` and the f of f32, that tilec has as ops."""
-_ENDS = {4: "f", 8: ""}
-"""How their names end for floats of so many bytes."""
 _INTEGERS = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 _FLOATS = (
     "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
@@ -171,17 +158,10 @@ def _high_product(builder: Builder, op: Op, build: Any) -> None:
     builder.set(op, builder.op("arith.trunci", builder.type(kind), high))
 
 
-def _library(builder: Builder, op: Op, build: Any) -> None:
-    symbol = op.attributes["symbol"].strip('"')
-    name = symbol.removeprefix("__nv_")
-    element = op.result.type.element
-    end = _ENDS.get(ELEMENT_BYTES[element])
-    known = None
-    if end is not None and name.endswith(end):
-        known = _LIBDEVICE.get(name.removesuffix(end))
-    if known is None or op.result.type.is_integer:
-        raise op.error(f"tilec has no function '{symbol}' for {element}")
-    _made(builder, op, known)
+def _poison(builder: Builder, op: Op, build: Any) -> None:
+    """Any value will do, as nobody reads it: zeros."""
+    if op.result.type.pointee is None:
+        builder.set(op, builder.constant(0, builder.type(op.result.type)))
 
 
 RULES: dict[str, Rule] = {
@@ -202,5 +182,5 @@ RULES: dict[str, Rule] = {
     "tt.fp_to_fp": _converted,
     "tt.clampf": _clamped,
     "tt.mulhiui": _high_product,
-    "tt.extern_elementwise": _library,
+    "ub.poison": _poison,
 }

@@ -200,7 +200,7 @@ class Forms:
             rooted = self._root_only(value, set())
             self._pointers[value] = rooted
             if rooted is not None:
-                self._pointers[value] = Pointer(rooted.root, self._offset(value))
+                self._pointers[value] = Pointer(rooted.root, self._offset_or_symbol(value))
         found = self._pointers[value]
         if found is None or found.offset is None:
             return found
@@ -214,6 +214,14 @@ class Forms:
         rule = _POINTER_RULES.get(value.owner.name)
         return rule(self, value.owner) if rule else None
 
+    def _offset_or_symbol(self, value: Value) -> Form:
+        """A scalar pointer's offset that is no polynomial is a symbol of its own, as a scalar
+        integer is."""
+        found = self._offset(value)
+        if found is None and value.type.shape is None:
+            return Polynomial.of(self.symbol("value", value))
+        return found
+
     def _offset_of(self, value: Value) -> Form:
         pointer = self.pointer(value)
         return None if pointer is None else pointer.offset
@@ -224,7 +232,7 @@ class Forms:
         todo = [value]
         while todo:
             one = todo.pop()
-            if one in seen:
+            if one in seen or defining(one, "ub.poison"):
                 continue
             seen.add(one)
             sources = pointer_sources(one)

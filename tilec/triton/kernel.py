@@ -34,6 +34,11 @@ from tilec.runtime.launcher import common_stream
 from tilec.runtime.scalars import check_scalar
 from tilec.runtime.streams import stream_number
 from tilec.terms.dtypes import ELEMENT_BYTES
+from tilec.triton.descriptor_arguments import (
+    check_strides,
+    element_of_descriptor,
+    with_numbers,
+)
 from tilec.triton.importer import build_module
 from tilec.triton.known_launches import KnownLaunches
 from tilec.triton.memory_of import with_memory
@@ -46,13 +51,14 @@ from tilec.triton.shared_memory import Sharing, sharing
 
 @dataclass(frozen=True)
 class Wanted:
-    """What one specialisation is compiled for."""
+    """What one specialisation is compiled for. `nan`: descriptors that are padded with NaN."""
 
     parameters: tuple[Parameter, ...]
     nonnegative: frozenset[str]
     trusts: bool
     sharing: Sharing
     index_bits: int
+    nan: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,8 @@ class TritonKernel:
 
     `text`: its TTIR; `name`: of the text, in messages; `kernel`: which function, if there are
     several; `device`: where to run, None for where the arrays are. Arguments are the function's, in
-    its order: arrays for pointers, of which the first element's address counts, and numbers.
+    its order: arrays for pointers, of which the first element's address counts, and numbers; a
+    descriptor brings the numbers that follow it.
     """
 
     def __init__(
@@ -81,10 +88,10 @@ class TritonKernel:
             self.device = find_device(device)
         self.function = read_kernel(text, name, kernel)
         self.name = self.function.name
-        self._plans: dict[tuple[frozenset[str], frozenset[str], bool], Plan] = {}
+        self._plans: dict[Any, Plan] = {}
         self._compiled: dict[Any, CompiledKernel] = {}
         self._known = KnownLaunches(
-            [n for n, a in enumerate(self.function.arguments) if a.type.pointee is not None]
+            [n for n, a in enumerate(self.function.arguments) if _is_pointer(a)]
         )
 
     def __repr__(self) -> str:
@@ -101,11 +108,12 @@ class TritonKernel:
         """Launches. ArgumentError for wrong arguments, CompileError for what is not imported."""
         number = common_stream(arguments) if stream is None else stream_number(stream)
         sizes = check_grid(grid)
-        key, starts, known = self._known.find(arguments, sizes)
+        given, nan = with_numbers(self.function, arguments)
+        key, starts, known = (None, [], None) if nan else self._known.find(given, sizes)
         if known is not None:
             known.start(starts, number)
             return
-        device, bound = self._bound(arguments, sizes)
+        device, bound = self._bound(given, sizes, nan)
         kernel = self._launched(device, bound, sizes)
         loaded = device.load(kernel)
         if device.kind != CUDA:
@@ -122,16 +130,18 @@ class TritonKernel:
     def compiled(self, *arguments: Any, grid: Any) -> CompiledKernel:
         """The compiled kernel this launch would run; compiles it if it is new."""
         sizes = check_grid(grid)
-        device, bound = self._bound(arguments, sizes)
+        given, nan = with_numbers(self.function, arguments)
+        device, bound = self._bound(given, sizes, nan)
         return self._launched(device, bound, sizes)
 
     def report(self, *arguments: Any, grid: Any) -> str:
         """What became of the pointers for this launch, what the compiler decided, and why."""
         sizes = check_grid(grid)
-        device, bound = self._bound(arguments, sizes)
+        given, nan = with_numbers(self.function, arguments)
+        device, bound = self._bound(given, sizes, nan)
         kernel = self._launched(device, bound, sizes)
         wanted = bound.wanted
-        plan = self.plan(wanted.nonnegative, wanted.sharing.flat, trusts=wanted.trusts)
+        plan = self._planned(wanted)
         return f"{plan_text(plan)}\n{show_report(kernel.report)}"
 
     def plan(
@@ -140,17 +150,25 @@ class TritonKernel:
         flat: frozenset[str] = frozenset(),
         *,
         trusts: bool = True,
+        nan: frozenset[str] = frozenset(),
     ) -> Plan:
         """What becomes of the pointers (`plan_kernel`)."""
         if nonnegative is None:
             nonnegative = frozenset(argument.name for argument in self.function.arguments)
-        key = (nonnegative, flat, trusts)
+        key = (nonnegative, flat, trusts, nan)
         if key not in self._plans:
             function = read_kernel(self.text, self.source, self.name)
-            self._plans[key] = plan_kernel(function, nonnegative, flat, trusts=trusts)
+            self._plans[key] = plan_kernel(function, nonnegative, flat, trusts=trusts, nan=nan)
         return self._plans[key]
 
-    def _bound(self, arguments: Sequence[Any], grid: Grid) -> tuple[Any, Bound]:
+    def _planned(self, wanted: Wanted) -> Plan:
+        return self.plan(
+            wanted.nonnegative, wanted.sharing.flat, trusts=wanted.trusts, nan=wanted.nan
+        )
+
+    def _bound(
+        self, arguments: Sequence[Any], grid: Grid, nan: frozenset[str]
+    ) -> tuple[Any, Bound]:
         """The device and what it is given."""
         named = self.function.arguments
         if len(arguments) != len(named):
@@ -161,13 +179,15 @@ class TritonKernel:
         pointers: dict[str, ArrayView] = {}
         numbers: dict[str, Any] = {}
         for argument, value in zip(named, arguments, strict=True):
-            if argument.type.pointee is None:
+            if not _is_pointer(argument):
                 numbers[argument.name] = check_scalar(argument.name, argument.type.element, value)
             else:
                 pointers[argument.name] = _pointer(argument, value)
         device = device_of(list(pointers.items()), self.device)
+        check_strides(self.function, arguments)
         self._check_divisors(pointers, numbers)
-        return device, self._arrays(pointers, numbers, grid)
+        bound = self._arrays(pointers, numbers, grid)
+        return device, replace(bound, wanted=replace(bound.wanted, nan=nan)) if nan else bound
 
     def _check_divisors(
         self, pointers: Mapping[str, ArrayView], numbers: Mapping[str, Any]
@@ -239,6 +259,7 @@ class TritonKernel:
             "trusts": wanted.trusts,
             "sharing": [sorted(wanted.sharing.flat), list(wanted.sharing.merged)],
             "index_bits": wanted.index_bits,
+            "nan": sorted(wanted.nan),
             "target": target.name,
             "ptx_version": version,
         }
@@ -249,7 +270,7 @@ class TritonKernel:
         return found
 
     def _compile(self, wanted: Wanted, target: Any, version: int | None) -> CompiledKernel:
-        plan = self.plan(wanted.nonnegative, wanted.sharing.flat, trusts=wanted.trusts)
+        plan = self._planned(wanted)
         module = build_module(
             plan,
             wanted.parameters,
@@ -266,9 +287,14 @@ def kernel(text: str, name: str = "<ttir>", kernel: str | None = None) -> Triton
     return TritonKernel(text, name, kernel)
 
 
+def _is_pointer(argument: Value) -> bool:
+    """Whether an argument is a pointer, or a descriptor, of whose array the launch takes one."""
+    return argument.type.pointee is not None or argument.type.block is not None
+
+
 def _pointer(argument: Value, value: Any) -> ArrayView:
     view = with_memory(value, describe(value, argument.name))
-    wanted = argument.type.pointee or ""
+    wanted = argument.type.pointee or element_of_descriptor(argument.type)
     if view.element_bytes != ELEMENT_BYTES.get(wanted):
         raise ArgumentError(f"argument {argument.name!r}: expected {wanted}, found {view.dtype}")
     return view

@@ -29,7 +29,7 @@ class Live:
         self._todo: list[Value] = []
         for op in walk(block):
             known = op.regions or op.results or op.name in (*_EFFECTS, *_SILENT, "scf.yield")
-            if op.name in _EFFECTS or not known:
+            if op.name in _EFFECTS or op.attributes.get("pure") == "false" or not known:
                 self._op(op)
         self._run()
         self._check_loops(block)

@@ -20,6 +20,7 @@ from tilec.dialects.tile.memory import ORDERS, SCOPES
 from tilec.dialects.types import shape
 from tilec.triton.blocks import MADE
 from tilec.triton.build import Builder
+from tilec.triton.descriptor_arguments import NAN_PADDING
 from tilec.triton.elementwise import Rule
 from tilec.triton.live import constant_behind
 from tilec.triton.program import Op, Value, defining
@@ -39,8 +40,6 @@ _KINDS = {
     "exch": "exchange",
 }
 """tile.atomic_rmw's names for Triton's."""
-_NAN_PADDING = "2"
-"""Triton's number for padding with NaN, of `PaddingOption`."""
 _EVICTION = {"evict_first": "evict_first", "evict_last": "evict_last"}
 """Hints that both have; others are left out."""
 
@@ -107,7 +106,7 @@ def _nan(op: Op, element: ir.Type) -> ir.Attribute | None:
     """NaN, where a block pointer's load, or a descriptor, asks for it outside the array."""
     wants = op if op.name == "tt.load" else defining(op.operands[0], "tt.make_tensor_descriptor")
     asked = (wants.attributes if wants else {}).get("padding", "").partition(":")[0].strip()
-    return ir.FloatAttr.get(element, float("nan")) if asked == _NAN_PADDING else None
+    return ir.FloatAttr.get(element, float("nan")) if asked == NAN_PADDING else None
 
 
 def _hints(op: Op) -> dict[str, str]:

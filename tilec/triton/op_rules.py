@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilec.triton import control, elementwise, memory, shapes
+from tilec.triton import control, elementwise, inline_asm, libdevice, memory, shapes
 from tilec.triton.elementwise import Rule
 
 RULES: dict[str, Rule] = {
@@ -10,4 +10,6 @@ RULES: dict[str, Rule] = {
     **shapes.RULES,
     **memory.RULES,
     **control.RULES,
+    **inline_asm.RULES,
+    **libdevice.RULES,
 }

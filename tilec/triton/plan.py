@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from tilec.messages.diagnostics import Location
 from tilec.triton.array_rule import ArrayRule
 from tilec.triton.forms import Forms
-from tilec.triton.lift import lift
 from tilec.triton.live import Live
+from tilec.triton.normalize import normalized
 from tilec.triton.polynomial import ONE, ZERO
 from tilec.triton.program import Function, Op, Value, walk
 from tilec.triton.raising import NotRaised, Raised, Raising, stored
@@ -71,14 +71,16 @@ def plan_kernel(
     flat: frozenset[str] = frozenset(),
     *,
     trusts: bool = True,
+    nan: frozenset[str] = frozenset(),
 ) -> Plan:
     """Decides what each access becomes.
 
     `nonnegative`: the numbers that are not negative, None for all; `flat`: pointers whose accesses
     all go through one flat array, because arrays of theirs would overlap; `trusts`: whether the
-    launch looks at `Plan.asked`. CompileError where a pointer comes from no argument.
+    launch looks at `Plan.asked`; `nan`: descriptors padded with NaN. CompileError where a pointer
+    comes from no argument.
     """
-    function = lift(function)
+    function = normalized(function, nan)
     for argument in function.arguments:
         if argument.type.element.startswith("!") and argument.type.pointee is None:
             raise function.error(f"argument '{argument.name}' is {argument.type}")

@@ -67,12 +67,14 @@ class Value:
 
 @dataclass(eq=False)
 class Block:
-    """Ops in a row. `parent`: the op around it, None of a function's body."""
+    """Ops in a row. `parent`: the op around it, None of a function's body. `following`: of a
+    region's first block as it is read, the others; `lift.py` leaves none."""
 
     label: str
     parent: Op | None
     arguments: list[Value] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
+    following: list[Block] = field(default_factory=list)
 
     @property
     def terminator(self) -> Op:
@@ -118,7 +120,8 @@ class Op:
 
 @dataclass(eq=False)
 class Function:
-    """A `tt.func`. `given`: the attributes of each argument; `blocks`: the body's."""
+    """A `tt.func`. `given`: the attributes of each argument; `blocks`: the body's; `module`: the
+    functions beside it, by name, which it may call."""
 
     name: str
     location: Location
@@ -126,6 +129,7 @@ class Function:
     given: list[Mapping[str, str]]
     blocks: list[Block]
     is_public: bool
+    module: Mapping[str, Function] = field(default_factory=dict)
 
     def error(self, why: str) -> CompileError:
         """An error about the function as a whole."""
@@ -138,6 +142,18 @@ def walk(block: Block) -> Iterator[Op]:
         yield op
         for region in op.regions:
             yield from walk(region)
+
+
+def replace_values(block: Block, found: Mapping[Value, Value]) -> None:
+    """Puts other values in the place of operands, in a block and in what is inside."""
+    for op in walk(block):
+        op.operands = [_replaced(value, found) for value in op.operands]
+
+
+def _replaced(value: Value, found: Mapping[Value, Value]) -> Value:
+    while value in found:
+        value = found[value]
+    return value
 
 
 def defining(value: Value, *names: str) -> Op | None:

@@ -31,6 +31,8 @@ _NAME = re.compile(r'^"?([a-z_]\w*(?:\.\w+)*)"?\s*(.*)$', re.DOTALL)
 _VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
 _WORD = re.compile(r"(?<![\w%@#.\"])([A-Za-z]\w*)(?: = ([\w.]+))?")
 _FUNCTION = re.compile(r'^tt\.func\s+(?:(public|private)\s+)?@("[^"]*"|[\w$.-]+)\(')
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_STRING_OR_BRACE = re.compile(_STRING.pattern + r"|\{")
 _SUCCESSOR = re.compile(r"\^(\w+)(?:\(([^)]*)\))?")
 MOST_LINES = 200_000
 """Of a text: the longest kernel of Triton's own tests has 3,000."""
@@ -74,6 +76,8 @@ class _Reader:
                 found.append(self._guarded(self._function))
             else:
                 self.at += 1
+        for function in found:
+            function.module = {other.name: other for other in found}
         return found
 
     def _guarded(self, read: Callable[[], Function]) -> Function:
@@ -164,6 +168,9 @@ class _Reader:
         else:
             self.at += 1
             head, types = cut_last(f" {match[2]}", " : ")
+            if not types:  # an op without operands: `... -> i32`
+                head, types = cut_last(head, " -> ")
+                types = f" -> {types}" if types else ""
             self._head(op, head, scope)
             op.types, results = _types(op, types)
         _bind_results(op, results, names, scope)
@@ -172,12 +179,13 @@ class _Reader:
     def _head(self, op: Op, text: str, scope: Scope) -> None:
         """Operands, words and attributes of what stands before the types."""
         plain, op.attributes = _with_attributes(text)
+        plain = _STRING.sub("", plain)
         for match in _SUCCESSOR.finditer(plain):
             values = [_find(name, scope) for name in _VALUE.findall(match[2] or "")]
             op.successors.append((match[1], values))
         plain = _SUCCESSOR.sub("", plain)
         op.operands = [_find(name, scope) for name in _VALUE.findall(plain)]
-        op.words = dict(_WORD.findall(re.sub(r'"(?:[^"\\]|\\.)*"|<[^<>]*>', "", plain)))
+        op.words = dict(_WORD.findall(re.sub(r"<[^<>]*>", "", plain)))
 
     def _with_regions(self, op: Op, text: str, scope: Scope) -> tuple[str, list[Type]]:
         """Reads an op's regions; the line behind the last, and the types of the op's results."""
@@ -189,8 +197,7 @@ class _Reader:
         self.at += 1
         while True:
             blocks, tail = self._region(block, inner, op)
-            if len(blocks) != 1:
-                raise ValueError(f"a region of '{op.name}' has several blocks")
+            block.following = blocks[1:]
             if op.name in _YIELDING and (not block.ops or block.ops[-1].name != "scf.yield"):
                 block.ops.append(Op("scf.yield", [], op.location, block=block))
             op.regions.append(block)
@@ -226,15 +233,19 @@ def _with_attributes(text: str) -> tuple[str, dict[str, str]]:
     """A text without what stands in braces at its top level, and the attributes there."""
     attributes: dict[str, str] = {}
     plain, at = "", 0
-    while (start := text.find("{", at)) >= 0:
-        if text.count('"', 0, start) % 2:
-            break
+    while (start := _brace(text, at)) >= 0:
         end = bracketed(text, start)
         attributes.update(parse_attributes(text[start + 1 : end - 1]))
         before = text[at:start].removesuffix("<")
         plain += before
         at = end + (len(before) < start - at)
     return plain + text[at:], attributes
+
+
+def _brace(text: str, at: int) -> int:
+    """The place of the next brace that opens outside of strings; -1 if there is none."""
+    found = (match for match in _STRING_OR_BRACE.finditer(text, at) if match[0] == "{")
+    return next((match.start() for match in found), -1)
 
 
 def _types(op: Op, text: str) -> tuple[list[Type], list[Type]]:

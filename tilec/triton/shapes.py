@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from mlir import ir
 
 from tilec.dialects.tile import (
     DotOp,
+    DotScaledOp,
     HistogramOp,
     JoinOp,
     ReshapeOp,
@@ -15,7 +17,8 @@ from tilec.dialects.tile import (
     TakeOp,
     TransposeOp,
 )
-from tilec.dialects.tile.matmul import ACCUMULATORS
+from tilec.dialects.tile.matmul import ACCUMULATORS, FORMATS
+from tilec.dialects.types import shape
 from tilec.triton.build import Builder
 from tilec.triton.elementwise import Rule
 from tilec.triton.forms import moved_axes_of
@@ -133,6 +136,47 @@ def _dot(builder: Builder, op: Op, build: Any) -> None:
     builder.set(op, DotOp.build(*operands, options=options))
 
 
+_SCALED = re.compile(r"^(%[^,\s]+)( scale %[^,\s]+)?, (%[^,\s]+)( scale %[^,\s]+)?,")
+_FORMATS = {"fp16": "f16"}
+"""Triton's names of formats that tilec has under others."""
+_SCALE_BLOCK = 32
+"""Elements that have a scale (OCP Microscaling Formats v1.0, 5)."""
+_NO_SCALE = 127
+"""A scale of 1: an exponent with its bias."""
+
+
+def _dot_scaled(builder: Builder, op: Op, build: Any) -> None:
+    """An operand without scales has scales of 1. Triton has those of the rhs by columns."""
+    match = _SCALED.match(op.text.strip())
+    sizes = [operand.type.rank for operand in op.operands]
+    if match is None or set(sizes) != {2}:
+        raise op.error("expected matrices")
+    if any(op.attributes.get(f"{side}_k_pack", "true") != "true" for side in ("lhs", "rhs")):
+        raise op.error("numbers of 4 bits that are packed along the other axis than k")
+    operands = list(op.operands)
+    lhs = builder.get(operands.pop(0))
+    lhs_scale = builder.get(operands.pop(0)) if match[2] else None
+    rhs = builder.get(operands.pop(0))
+    rhs_scale = builder.get(operands.pop(0)) if match[4] else None
+    acc = builder.get(operands.pop(0))
+    formats = [_FORMATS.get(op.words[side], op.words[side]) for side in ("lhs", "rhs")]
+    depth = shape(lhs)[1] * FORMATS[formats[0]].pack
+    i8 = ir.IntegerType.get_signless(8)
+    blocks = depth // _SCALE_BLOCK
+    if lhs_scale is None:
+        lhs_scale = builder.constant(_NO_SCALE, builder.typed(i8, (shape(lhs)[0], blocks)))
+    if rhs_scale is None:
+        rhs_scale = builder.constant(_NO_SCALE, builder.typed(i8, (blocks, shape(rhs)[1])))
+    else:
+        rhs_scale = TransposeOp.build(rhs_scale, permutation=[1, 0])
+    made = DotScaledOp.build(
+        lhs, rhs, acc, lhs_scale, rhs_scale, lhs_format=formats[0], rhs_format=formats[1]
+    )
+    if wrong := made.owner.opview.check():
+        raise op.error(wrong)
+    builder.set(op, made)
+
+
 RULES: dict[str, Rule] = {
     "tt.make_range": _range,
     "tt.splat": _splat,
@@ -147,4 +191,5 @@ RULES: dict[str, Rule] = {
     "tt.gather": _take,
     "tt.histogram": _histogram,
     "tt.dot": _dot,
+    "tt.dot_scaled": _dot_scaled,
 }

@@ -1,0 +1,264 @@
+"""Ops and ways of calling beside loads, stores and arithmetic: on the emulator, against NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from target_names import MAIN
+
+import tilec.triton
+from tilec.messages.diagnostics import CompileError
+from tilec.runtime.errors import ArgumentError
+from tilec.triton.ahead import module_ahead
+
+KERNELS = Path(__file__).parent / "kernels"
+RNG = np.random.default_rng(29)
+
+
+@pytest.fixture(params=MAIN)
+def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each target in turn is the emulator's."""
+    monkeypatch.setenv("TILEC_TARGET", request.param)
+    return request.param
+
+
+def kernel_of(name: str) -> tilec.triton.TritonKernel:
+    """A kernel of the folder, to run in check mode."""
+    path = KERNELS / f"{name}.ttir"
+    return tilec.triton.kernel(path.read_text(), path.name).on("emulator:check")
+
+
+def graded(x: int) -> int:
+    """What `call.ttir` calls."""
+    return 7 if x < 0 else 2 * min(x, 100)
+
+
+def test_functions_out_of_line(target: str) -> None:
+    x, out = np.array([-3, 0, 20, 51, 100, 170], np.int32), np.full(16, -1, np.int32)
+    kernel_of("call")[6](x, out)
+    once = [graded(int(one)) for one in x]
+    np.testing.assert_array_equal(out[:6], once)
+    np.testing.assert_array_equal(out[8:14], [graded(one) for one in once])
+
+
+def test_branches_that_pass_values_on(target: str) -> None:
+    x, out = np.array([-1, -2, 3, -5, -4, 0], np.int32), np.full(6, -77, np.int32)
+    kernel_of("branches")[6](x, out)
+    # Squares that are 1 modulo 5 return before anything is stored.
+    np.testing.assert_array_equal(out, [-77, 5, 6, 26, -77, 6])
+
+
+@dataclass
+class Descriptor:
+    """As Triton's `TensorDescriptor`: strides in elements."""
+
+    base: Any
+    block_shape: Sequence[int]
+    padding: str = "zero"
+
+    @property
+    def shape(self) -> Sequence[int]:
+        """Sizes."""
+        return list(self.base.shape)
+
+    @property
+    def strides(self) -> Sequence[int]:
+        """In elements."""
+        return [stride // self.base.itemsize for stride in self.base.strides]
+
+
+@pytest.mark.parametrize("padding", ["zero", "nan"])
+def test_descriptors_as_arguments(target: str, padding: str) -> None:
+    m, n = 13, 36
+    a = RNG.integers(-9, 9, (m, n)).astype(np.float32)
+    total, out = np.full((m, n), 5, np.int32), RNG.integers(0, 9, (16, n)).astype(np.float32)
+    # Rows that are there twice would race; those that are outside are left out.
+    rows = np.concatenate([RNG.permutation(16)[:14], [16, -1]]).astype(np.int32)
+    expected, before = total + a.astype(np.int32), out.copy()
+    loaded = np.full((16, n), 0 if padding == "zero" else np.nan, np.float32)
+    loaded[:m] = a
+    for place, row in enumerate(rows):
+        if 0 <= row < 16:
+            before[row] += loaded[place]
+    kernel_of("host_descriptors")[2, 3](
+        Descriptor(a, [8, 16], padding), Descriptor(total, [8, 16]), Descriptor(out, [1, 16]), rows
+    )
+    np.testing.assert_array_equal(total, expected)
+    np.testing.assert_array_equal(out, before)
+
+
+def test_an_array_is_a_descriptor_of_all_of_it(target: str) -> None:
+    a, total = np.full((8, 16), 3, np.float32), np.zeros((8, 16), np.int32)
+    out = np.zeros((8, 16), np.float32)
+    kernel_of("host_descriptors")[1, 1](a, total, out, np.arange(8, dtype=np.int32))
+    assert (total == 3).all()
+    assert (out == 3).all()
+
+
+def test_descriptors_are_checked() -> None:
+    kernel = kernel_of("host_descriptors")
+    a, total, out = (np.zeros((8, 16), dtype) for dtype in (np.float32, np.int32, np.float32))
+    rows = np.arange(8, dtype=np.int32)
+    with pytest.raises(ArgumentError, match=r"'a': expected a descriptor of tiles of \(8, 16\)"):
+        kernel[1](Descriptor(a, [16, 8]), total, out, rows)
+    with pytest.raises(ArgumentError, match="'a': expected a last stride of 1, found 8"):
+        kernel[1](a.reshape(16, 8).T, total, out, rows)
+    with pytest.raises(ArgumentError, match=r"'s': expected a multiple of 4 .* found 17"):
+        kernel[1](np.zeros((8, 17), np.float32)[:, :16], total, out, rows)
+
+
+def test_inline_assembly(target: str) -> None:
+    x = RNG.integers(-128, 128, 256).astype(np.int8)
+    y, out = RNG.integers(-50, 50, 256).astype(np.float32), np.full(256, np.nan, np.float32)
+    kernel_of("inline_asm")[1](x, y, out)
+    shifted = ((x & 0x1F).astype(np.uint8) << 3).astype(np.int8)
+    np.testing.assert_array_equal(out, (x + y) * shifted - np.arange(256))
+
+
+def test_maps_of_elements(target: str) -> None:
+    x, y = (RNG.integers(0, 3, 128).astype(np.int32) for _ in range(2))
+    out = np.full(256, 99, np.int32)
+    kernel_of("map_elementwise")[1](x, y, out)
+    compared = np.sign(x - y)
+    four, signs = x.reshape(32, 4), compared.reshape(32, 4)
+    first = np.concatenate([four[:, :1], four[:, 1:] - signs[:, :3]], axis=1)
+    np.testing.assert_array_equal(out[:128], first.reshape(-1))
+    np.testing.assert_array_equal(out[128:], np.roll(signs, 1, axis=1).reshape(-1))
+
+
+def test_products_with_scales_on_one_side(target: str) -> None:
+    x = RNG.standard_normal((32, 64)).astype(np.float16)
+    codes = RNG.integers(0, 16, (64, 32))
+    packed = (codes[::2] | codes[1::2] << 4).astype(np.uint8).view(np.int8)
+    scale = RNG.integers(123, 131, (32, 2)).astype(np.uint8)
+    values = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+    numbers = np.where(codes & 8, -1, 1) * values[codes & 7]
+    numbers *= 2.0 ** (scale.T.repeat(32, axis=0).astype(np.float64) - 127)
+    out = np.full((32, 32), np.nan, np.float32)
+    kernel_of("dot_scaled")[1](x, packed, scale.view(np.int8), out)
+    # f16 has x and the numbers exactly: only sums of f32 are rounded.
+    np.testing.assert_allclose(out, x.astype(np.float64) @ numbers, rtol=1e-5, atol=1e-4)
+
+
+def of_floats(symbol: str, given: Sequence[str], result: str) -> str:
+    """A kernel of a libdevice function on tiles of 64."""
+    kinds = [*given, result]
+    lines = ["    %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>"]
+    for n, kind in enumerate(kinds):
+        tile = f"tensor<64x!tt.ptr<{kind}>>"
+        lines.append(f"    %s{n} = tt.splat %p{n} : !tt.ptr<{kind}> -> {tile}")
+        lines.append(f"    %q{n} = tt.addptr %s{n}, %r : {tile}, tensor<64xi32>")
+        if n < len(given):
+            lines.append(f"    %x{n} = tt.load %q{n} : {tile}")
+    names = ", ".join(f"%x{n}" for n in range(len(given)))
+    types = ", ".join(f"tensor<64x{kind}>" for kind in given)
+    arguments = ", ".join(f"%p{n}: !tt.ptr<{kind}>" for n, kind in enumerate(kinds))
+    call = f'{{libname = "", libpath = "", pure = true, symbol = "{symbol}"}}'
+    lines.append(
+        f"    %y = tt.extern_elementwise {names} {call} : ({types}) -> tensor<64x{result}>"
+    )
+    lines.append(f"    tt.store %q{len(given)}, %y : tensor<64x!tt.ptr<{result}>>")
+    body = "\n".join(lines)
+    return f"module {{\n  tt.func public @k({arguments}) {{\n{body}\n    tt.return\n  }}\n}}\n"
+
+
+F32, F64, I32, I64 = "f32", "f64", "i32", "i64"
+DTYPES: dict[str, Any] = {F32: np.float32, F64: np.float64, I32: np.int32}
+
+
+def towards(up: bool, exact: Any) -> Any:
+    """An f64 rounded to f32 upwards, or downwards."""
+    near = exact.astype(np.float32)
+    wrong = near < exact if up else near > exact
+    return np.where(wrong, np.nextafter(near, np.float32(np.inf if up else -np.inf)), near)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "given", "result", "right"),
+    [
+        ("__nv_isnanf", [F32], I32, np.isnan),
+        ("__nv_isinfd", [F64], I32, np.isinf),
+        ("__nv_finitef", [F32], I32, np.isfinite),
+        ("__nv_signbitd", [F64], I32, np.signbit),
+        ("__nv_fdimf", [F32, F32], F32, lambda x, y: np.where(x <= y, 0, x - y)),
+        ("__nv_hypotf", [F32, F32], F32, np.hypot),
+        ("__nv_fmodf", [F32, F32], F32, np.fmod),
+        ("__nv_rcbrt", [F64], F64, lambda x: 1 / np.cbrt(x)),
+        ("__nv_mulhi", [I32, I32], I32, lambda x, y: (x.astype(np.int64) * y) >> 32),
+        ("__nv_float_as_int", [F32], I32, lambda x: x.view(np.int32)),
+    ],
+)
+def test_libdevice(symbol: str, given: list[str], result: str, right: Any) -> None:
+    drawn = [
+        RNG.integers(-(1 << 31), 1 << 31, 64).astype(np.int32)
+        if kind == I32
+        else (3 * RNG.standard_normal(64)).astype(DTYPES[kind])
+        for kind in given
+    ]
+    if given[0] != I32:
+        drawn[0][:4] = [np.inf, -np.inf, np.nan, -0.0]
+    out = np.full(64, 77, DTYPES[result])
+    tilec.triton.kernel(of_floats(symbol, given, result)).on("emulator")[1](*drawn, out)
+    with np.errstate(all="ignore"):
+        expected = np.asarray(right(*drawn)).astype(out.dtype)
+    np.testing.assert_allclose(out, expected, rtol=3e-7, atol=0)
+
+
+def test_libdevice_rounds_as_it_says() -> None:
+    x, y = (RNG.standard_normal(64).astype(np.float32) for _ in range(2))
+    for symbol, up in (("__nv_fadd_ru", True), ("__nv_fadd_rd", False)):
+        out = np.zeros(64, np.float32)
+        tilec.triton.kernel(of_floats(symbol, [F32, F32], F32)).on("emulator")[1](x, y, out)
+        exact = x.astype(np.float64) + y
+        assert (exact != out).any()
+        np.testing.assert_array_equal(out, towards(up, exact))
+    w = (100 * x).astype(np.float32)
+    for symbol, whole in (("__nv_float2ll_rd", np.floor), ("__nv_llrintf", np.rint)):
+        long = np.zeros(64, np.int64)
+        tilec.triton.kernel(of_floats(symbol, [F32], I64)).on("emulator")[1](w, long)
+        np.testing.assert_array_equal(long, whole(w).astype(np.int64))
+
+
+def body(lines: str, arguments: str = "%x: !tt.ptr<f32>, %n: i32") -> str:
+    """A kernel's text."""
+    return f"module {{\n  tt.func public @k({arguments}) {{\n{lines}\n    tt.return\n  }}\n}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (body("    %0 = tt.call @other(%n) : (i32) -> i32"), "there is no function 'other'"),
+        (body("    tt.call @k(%x, %n) : (!tt.ptr<f32>, i32) -> ()"), "'k' calls itself"),
+        (
+            body("    cf.br ^bb1\n  ^bb1:\n    cf.br ^bb2\n  ^bb2:\n    cf.br ^bb1\n  ^bb3:"),
+            "a loop made of branches",
+        ),
+        (body("", "%d: !tt.tensordesc<tensor<8x16xf32>>, %n: i32"), "without sizes and strides"),
+        (
+            of_floats("__nv_j0f", [F32], F32),
+            "tilec has no function '__nv_j0f' for f32",
+        ),
+        (
+            body(
+                '    %0 = tt.elementwise_inline_asm "mov.u32 $0, $2;" {constraints = "=r,r", '
+                "packed_element = 1 : i32, pure = false} %n : i32 -> i32"
+            ),
+            "names an operand that is not there",
+        ),
+        (
+            body(
+                '    %0 = tt.elementwise_inline_asm "ld.global.u32 $0, [$1];" {constraints = '
+                '"=r,l", packed_element = 1 : i32, pure = false} %x : !tt.ptr<f32> -> i32'
+            ),
+            "pointers as operands",
+        ),
+    ],
+)
+def test_errors(text: str, message: str) -> None:
+    with pytest.raises(CompileError, match=message):
+        module_ahead(text, "k.ttir")

@@ -1,0 +1,212 @@
+"""NVIDIA's libdevice: what `tt.extern_elementwise` of a function becomes.
+
+    tt.extern_elementwise %x {symbol = "__nv_rsqrtf"} : (tensor<64xf32>) -> tensor<64xf32>
+    math.rsqrt %x
+
+Three tables. Functions that tilec has as an op of its own; those that are one instruction, with a
+rounding or an accuracy that no op has, as inline PTX (PTX ISA 9.7.3, 9.7.9); and those that are
+written in terms of ops. Names, arguments and special values: the libdevice user's guide, and CUDA's
+math API, which has the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import Any
+
+from mlir import ir
+
+from tilec.dialects.tile import InlinePtxOp
+from tilec.triton.build import Builder
+from tilec.triton.elementwise import Rule
+from tilec.triton.formula import OLE, OLT, UNO, Formula
+from tilec.triton.program import Op
+
+_Composed = Callable[..., ir.Value]
+_SAME = (
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "sin", "cos",
+    "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
+    "erf", "erfc", "floor", "ceil", "trunc", "round", "fma", "copysign",
+)  # fmt: skip
+_OPS: Mapping[str, str] = {
+    **{name: f"math.{name}" for name in _SAME},
+    "fabs": "math.absf",
+    "pow": "math.powf",
+    "rint": "math.roundeven",
+    "nearbyint": "math.roundeven",
+    "fmax": "arith.maxnumf",
+    "fmin": "arith.minnumf",
+    "fmod": "arith.remf",
+}
+"""By the name of the function of f64; that of f32 ends in an f more."""
+_OF_BITS: Mapping[str, str] = {
+    "__nv_abs": "math.absi",
+    "__nv_llabs": "math.absi",
+    "__nv_min": "arith.minsi",
+    "__nv_max": "arith.maxsi",
+    "__nv_umin": "arith.minui",
+    "__nv_umax": "arith.maxui",
+    "__nv_llmin": "arith.minsi",
+    "__nv_llmax": "arith.maxsi",
+    "__nv_ullmin": "arith.minui",
+    "__nv_ullmax": "arith.maxui",
+    "__nv_clz": "math.ctlz",
+    "__nv_popc": "math.ctpop",
+    "__nv_float_as_int": "arith.bitcast",
+    "__nv_float_as_uint": "arith.bitcast",
+    "__nv_int_as_float": "arith.bitcast",
+    "__nv_uint_as_float": "arith.bitcast",
+    "__nv_double_as_longlong": "arith.bitcast",
+    "__nv_longlong_as_double": "arith.bitcast",
+}
+_ROUNDINGS = {"rn": "rn", "rz": "rz", "rd": "rm", "ru": "rp"}
+"""PTX's names for CUDA's roundings."""
+_ROUNDED = {
+    "add": ("add", 2),
+    "sub": ("sub", 2),
+    "mul": ("mul", 2),
+    "div": ("div", 2),
+    "fma": ("fma", 3),
+    "rcp": ("rcp", 1),
+    "sqrt": ("sqrt", 1),
+}
+"""Instructions with a rounding, and how many operands they have."""
+_INTEGERS = {"int": "s32", "uint": "u32", "ll": "s64", "ull": "u64"}
+_FLOATS = {"float": "f32", "double": "f64"}
+_LETTERS = {"s32": "r", "u32": "r", "s64": "l", "u64": "l", "b32": "r", "f32": "f", "f64": "d"}
+
+
+def _instruction(name: str, kind: str, operands: int) -> tuple[str, str]:
+    """PTX's text and constraints for an instruction whose operands and result are of one kind."""
+    places = ", ".join(f"${n}" for n in range(operands + 1))
+    letter = _LETTERS[kind]
+    return f"{name}.{kind} {places};", ",".join([f"={letter}", *[letter] * operands])
+
+
+def _conversion(rounding: str, to: str, source: str) -> tuple[str, str]:
+    """Floats to integers are rounded to whole numbers, of the float's width."""
+    suffix = f"{rounding}i" if to[0] in "su" else rounding
+    return f"cvt.{suffix}.{to}.{source} $0, $1;", f"={_LETTERS[to]},{_LETTERS[source]}"
+
+
+def _instructions() -> dict[str, tuple[str, str]]:
+    found = {
+        "__nv_saturatef": ("cvt.sat.f32.f32 $0, $1;", "=f,f"),
+        "__nv_fast_sinf": _instruction("sin.approx", "f32", 1),
+        "__nv_fast_cosf": _instruction("cos.approx", "f32", 1),
+        "__nv_fast_log2f": _instruction("lg2.approx", "f32", 1),
+        "__nv_fast_fdividef": _instruction("div.approx", "f32", 2),
+        "__nv_mulhi": _instruction("mul.hi", "s32", 2),
+        "__nv_umulhi": _instruction("mul.hi", "u32", 2),
+        "__nv_mul64hi": _instruction("mul.hi", "s64", 2),
+        "__nv_umul64hi": _instruction("mul.hi", "u64", 2),
+        "__nv_mul24": _instruction("mul24.lo", "s32", 2),
+        "__nv_umul24": _instruction("mul24.lo", "u32", 2),
+        "__nv_sad": _instruction("sad", "s32", 3),
+        "__nv_usad": _instruction("sad", "u32", 3),
+        "__nv_brev": _instruction("brev", "b32", 1),
+        "__nv_brevll": ("brev.b64 $0, $1;", "=l,l"),
+        "__nv_byte_perm": _instruction("prmt", "b32", 3),
+    }
+    for (name, (instruction, operands)), (ending, rounding) in product(
+        _ROUNDED.items(), _ROUNDINGS.items()
+    ):
+        single = f"__nv_{name}f_{ending}" if name == "fma" else f"__nv_f{name}_{ending}"
+        double = f"__nv_{name}_{ending}" if name == "fma" else f"__nv_d{name}_{ending}"
+        found[single] = _instruction(f"{instruction}.{rounding}", "f32", operands)
+        found[double] = _instruction(f"{instruction}.{rounding}", "f64", operands)
+    for ending, rounding in _ROUNDINGS.items():
+        for one, source in _FLOATS.items():
+            for two, to in _INTEGERS.items():
+                found[f"__nv_{one}2{two}_{ending}"] = _conversion(rounding, to, source)
+                found[f"__nv_{two}2{one}_{ending}"] = _back(rounding, to, source)
+        found[f"__nv_double2float_{ending}"] = _conversion(rounding, "f32", "f64")
+    return found
+
+
+def _back(rounding: str, integer: str, real: str) -> tuple[str, str]:
+    letters = f"={_LETTERS[real]},{_LETTERS[integer]}"
+    return f"cvt.{rounding}.{real}.{integer} $0, $1;", letters
+
+
+_PTX = _instructions()
+
+
+def _whole(rounding: str) -> _Composed:
+    return lambda f, x: f.integer(f.math(rounding, x))
+
+
+def _positive_difference(f: Formula, x: ir.Value, y: ir.Value) -> ir.Value:
+    """fdim: x - y, or 0 where that is not positive; NaN where either is."""
+    return f.select(f.compare(OLE, x, y), f.number(0.0), f.arith("subf", x, y))
+
+
+def _hypotenuse(f: Formula, x: ir.Value, y: ir.Value) -> ir.Value:
+    """Of f32, in f64, where squares neither overflow nor vanish; an infinity wins over NaN."""
+    squares = [f.arith("mulf", wide, wide) for wide in (f.wide(x), f.wide(y))]
+    root = f.narrow(f.math("sqrt", f.arith("addf", *squares)))
+    infinite = f.arith("ori", f.is_infinite(x), f.is_infinite(y))
+    return f.select(infinite, f.number(float("inf")), root)
+
+
+def _finite(f: Formula, x: ir.Value) -> ir.Value:
+    return f.integer(f.compare(OLT, f.math("absf", x), f.number(float("inf"))))
+
+
+_COMPOSED: Mapping[str, _Composed] = {
+    "isnan": lambda f, x: f.integer(f.compare(UNO, x, x)),
+    "isinf": lambda f, x: f.integer(f.is_infinite(x)),
+    "finite": _finite,
+    "isfinite": _finite,
+    "signbit": lambda f, x: f.integer(f.sign(x)),
+    "llrint": _whole("roundeven"),
+    "llround": _whole("round"),
+    "fdim": _positive_difference,
+    "exp10": lambda f, x: f.math("powf", f.number(10.0), x),
+    "rcbrt": lambda f, x: f.arith("divf", f.number(1.0), f.math("cbrt", x)),
+}
+"""By the name of the function of f64, without the d that some end in."""
+_OF_F32: Mapping[str, _Composed] = {
+    "__nv_hypotf": _hypotenuse,
+    "__nv_fast_expf": lambda f, x: f.math("exp", x),
+    "__nv_fast_exp10f": lambda f, x: f.math("powf", f.number(10.0), x),
+    "__nv_fast_logf": lambda f, x: f.math("log", x),
+    "__nv_fast_log10f": lambda f, x: f.math("log10", x),
+    "__nv_fast_tanf": lambda f, x: f.math("tan", x),
+    "__nv_fast_powf": lambda f, x, y: f.math("powf", x, y),
+}
+"""The hurried ones that are several instructions are computed with care."""
+
+
+def _elementwise(builder: Builder, op: Op, build: Any) -> None:
+    """CompileError for a function in none of the tables."""
+    symbol = op.attributes["symbol"].strip('"')
+    operands = [builder.get(operand) for operand in op.operands]
+    made = builder.type(op.result.type)
+    name = _of_f64(op, symbol)
+    known = _OF_BITS.get(symbol) or _OPS.get(name)
+    formula = _OF_F32.get(symbol) or _COMPOSED.get(name) or _COMPOSED.get(name.removesuffix("d"))
+    if symbol in _PTX:
+        text, constraints = _PTX[symbol]
+        options = {"text": text, "constraints": constraints, "pure": True}
+        builder.set(op, *InlinePtxOp.build(operands, results=[made], **options))
+    elif known is not None:
+        builder.set(op, builder.op(known, made, *operands))
+    elif formula is not None:
+        builder.set(op, formula(Formula(builder, op), *operands))
+    else:
+        kinds = ", ".join(operand.type.element for operand in op.operands)
+        raise op.error(f"tilec has no function '{symbol}' for {kinds}")
+
+
+def _of_f64(op: Op, symbol: str) -> str:
+    """The name that a function of floats has for f64, without `__nv_`; "" if it is of others."""
+    name = symbol.removeprefix("__nv_")
+    element = op.operands[0].type.element if op.operands else ""
+    if element == "f32" and name.endswith("f"):
+        return name[:-1]
+    return name if element == "f64" else ""
+
+
+RULES: dict[str, Rule] = {"tt.extern_elementwise": _elementwise}

@@ -1,0 +1,28 @@
+"""Brings a kernel, as it is read, into the form that is planned and built: one block of structured
+control flow, no calls, pointers and numbers for arguments, no regions that map elements, and no
+accesses by descriptor but loads and stores of rectangles.
+"""
+
+from __future__ import annotations
+
+from tilec.triton.descriptor_accesses import expand_descriptor_accesses
+from tilec.triton.descriptor_arguments import without_descriptors
+from tilec.triton.inline import inline_calls
+from tilec.triton.lift import lift
+from tilec.triton.map_elementwise import expand_maps
+from tilec.triton.program import Function
+
+
+def normalized(function: Function, nan: frozenset[str] = frozenset()) -> Function:
+    """The same kernel in that form; `function` is used up. CompileError for what cannot be. `nan`:
+    the arguments that are descriptors padded with NaN."""
+    function = lift(function)
+    (body,) = function.blocks
+    if body.terminator.operands:
+        raise body.terminator.error("a kernel returns nothing")
+    body.ops = body.ops[:-1]
+    inline_calls(function)
+    expand_maps(function)
+    function = without_descriptors(function, nan)
+    expand_descriptor_accesses(function)
+    return function
