@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16, float8_e5m2
 from target_names import MAIN
 
 import tilec.triton
@@ -222,6 +224,30 @@ def test_libdevice_rounds_as_it_says() -> None:
         long = np.zeros(64, np.int64)
         tilec.triton.kernel(of_floats(symbol, [F32], I64)).on("emulator")[1](w, long)
         np.testing.assert_array_equal(long, whole(w).astype(np.int64))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "rounded"),
+    [("f32", "f16", np.float16), ("f32", "bf16", bfloat16), ("f16", "f8E5M2", float8_e5m2)],
+)
+def test_conversions_that_round_towards_zero(before: str, after: str, rounded: Any) -> None:
+    text = of_floats("none", [before], after)
+    call = re.search(r"tt.extern_elementwise.*", text)
+    assert call is not None
+    kinds = f"tensor<64x{before}> -> tensor<64x{after}>"
+    text = text.replace(call[0], f"tt.fp_to_fp %x0, rounding = rtz : {kinds}")
+    x = RNG.standard_normal(64).astype(np.float32).astype({"f32": "f4", "f16": "f2"}[before])
+    x[:4] = [np.inf, -np.inf, np.nan, -0.0]
+    out = np.full(64, 77, np.float32).astype(rounded)
+    tilec.triton.kernel(text).on("emulator")[1](x, out)
+    found, exact = out.astype(np.float64), x.astype(np.float64)
+    bits = out.view(f"u{out.itemsize}")
+    np.testing.assert_array_equal(found[:4], exact[:4])
+    # No further from 0 than before, and the next number outwards is.
+    assert (np.abs(found[4:]) <= np.abs(exact[4:])).all()
+    assert (np.abs(found[4:]) < np.abs(exact[4:])).any()
+    outwards = (bits + 1).view(rounded).astype(np.float64)
+    assert (np.abs(outwards[4:]) > np.abs(exact[4:])).all()
 
 
 def body(lines: str, arguments: str = "%x: !tt.ptr<f32>, %n: i32") -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.dialects.tile import InlinePtxOp
 from tilec.passes.math.exponential import LOG2_E
 from tilec.terms.dtypes import BY_MLIR, ELEMENT_BYTES, f32
 from tilec.triton.build import Builder
@@ -127,15 +128,51 @@ def _bit_cast(builder: Builder, op: Op, build: Any) -> None:
         _made(builder, op, "arith.bitcast")
 
 
+_CUT = {
+    ("f64", "f32"): ("cvt.rz.f32.f64 $0, $1;", "=f,d"),
+    ("f32", "f16"): ("cvt.rz.f16.f32 $0, $1;", "=h,f"),
+    ("f32", "bf16"): ("cvt.rz.bf16.f32 $0, $1;", "=h,f"),
+}
+"""Conversions that round towards zero (PTX ISA 9.7.9, cvt)."""
+
+
 def _converted(builder: Builder, op: Op, build: Any) -> None:
     """fp_to_fp: to a wider float, or rounded to a narrower one."""
-    before, after = op.operands[0].type.element, op.result.type.element
-    if op.words.get("rounding", "rtne") != "rtne":
-        raise op.error(f"rounding {op.words['rounding']}; tilec rounds to nearest even")
-    narrower = ELEMENT_BYTES[after] < ELEMENT_BYTES[before]
-    if ELEMENT_BYTES[after] == ELEMENT_BYTES[before]:
-        raise op.error(f"from {before} to {after}, floats of one width")
-    _made(builder, op, "arith.truncf" if narrower else "arith.extf")
+    value, before, after = builder.get(op.operands[0]), op.operands[0].type, op.result.type
+    rounding = op.words.get("rounding", "rtne")
+    if rounding == "rtz":
+        builder.set(op, _cut(builder, op, value))
+    elif rounding != "rtne":
+        raise op.error(f"rounding {rounding}; tilec has rtne and rtz")
+    elif ELEMENT_BYTES[after.element] == ELEMENT_BYTES[before.element]:
+        wide = builder.op("arith.extf", builder.typed(f32.in_ir, after.shape), value)
+        builder.set(op, builder.op("arith.truncf", builder.type(after), wide))
+    else:
+        narrower = ELEMENT_BYTES[after.element] < ELEMENT_BYTES[before.element]
+        _made(builder, op, "arith.truncf" if narrower else "arith.extf")
+
+
+def _cut(builder: Builder, op: Op, value: ir.Value) -> ir.Value:
+    """Rounded towards zero. f8E5M2 is the upper half of an f16, of which a NaN has the first bits
+    set when it comes out of a conversion."""
+    before, after = op.operands[0].type.element, op.result.type
+    to = "f16" if after.element == "f8E5M2" else after.element
+    if before in ("f16", "bf16") and to == "f16":
+        value = builder.op("arith.extf", builder.typed(f32.in_ir, after.shape), value)
+        before = f32.in_ir
+    if (before, to) not in _CUT:
+        raise op.error(f"rounding rtz from {before} to {after.element}")
+    text, constraints = _CUT[before, to]
+    made = builder.typed(to, after.shape)
+    (value,) = InlinePtxOp.build(
+        [value], results=[made], text=text, constraints=constraints, pure=True
+    )
+    if to == after.element:
+        return value
+    i16, i8 = (builder.typed(f"i{bits}", after.shape) for bits in (16, 8))
+    bits = builder.op("arith.bitcast", i16, value)
+    high = builder.op("arith.shrui", i16, bits, builder.constant(8, i16))
+    return builder.op("arith.bitcast", builder.type(after), builder.op("arith.trunci", i8, high))
 
 
 def _clamped(builder: Builder, op: Op, build: Any) -> None:
