@@ -24,11 +24,15 @@ from interpreter_rules import Pointer, Race, Watch, numpy_of
 
 import tilec.triton
 from tilec.messages.diagnostics import CompileError
-from tilec.triton.program import Function, Type
+from tilec.triton.descriptor_arguments import described, element_of_descriptor
+from tilec.triton.normalize import normalized
+from tilec.triton.program import POINTER, Function, Type
 from tilec.triton.reader import read_kernel
 
 ELEMENTS, FRONT = 1 << 18, 1 << 12
 """Of each array, and in front of its pointer."""
+ROW = 16
+"""Elements that rows of descriptors are multiples of: 16 bytes of any dtype."""
 TRIES = 6
 AGAIN = ("leave their memory", "race")
 """What says nothing of a kernel: it is drawn anew."""
@@ -60,11 +64,20 @@ def argument(kind: Type, divisor: int, drawn: np.random.Generator) -> Any:
 
 
 def arguments(function: Function, drawn: np.random.Generator) -> list[Any]:
-    """Random arguments of a kernel."""
+    """Random arguments of a kernel: of a descriptor an array, and sizes and strides of its own."""
     found = []
     for formal, given in zip(function.arguments, function.given, strict=True):
         by = int(given.get("tt.divisibility", "1").split(":")[0])
-        found.append(argument(formal.type, max(by, 1) if formal.type.pointee is None else 1, drawn))
+        kind = formal.type
+        if kind.block is not None:
+            kind = Type(f"{POINTER}{element_of_descriptor(kind)}>")
+        found.append(argument(kind, max(by, 1) if kind.pointee is None else 1, drawn))
+    for one in described(function):
+        stride = 1
+        sizes = [int(drawn.integers(1, 70)) for _ in one.sizes]
+        for place, size_at, size in zip(one.strides[::-1], one.sizes[::-1], sizes, strict=True):
+            found[size_at], found[place] = size, stride
+            stride = -(-stride * size // ROW) * ROW
     return found
 
 
@@ -86,6 +99,7 @@ def launch(text: str, name: str, drawn: np.random.Generator) -> str:
     """What became of one launch."""
     function = read_kernel(text, name)
     given = arguments(function, drawn)
+    kinds = [a.type for a in normalized(read_kernel(text, name)).arguments]
     grid = tuple(int(n) for n in drawn.integers(1, 4, 3))
     if "tt.get_program_id z" not in text:
         grid = (*grid[:2], 1)
@@ -101,8 +115,8 @@ def launch(text: str, name: str, drawn: np.random.Generator) -> str:
         return "race"
     compiled = tilec.triton.kernel(text, name).on("emulator")
     compiled[grid](*(a[FRONT:] if isinstance(a, np.ndarray) else a for a in given))
-    for formal, one, two in zip(function.arguments, given, expected, strict=True):
-        if isinstance(one, np.ndarray) and differs(one, two, formal.type.pointee or ""):
+    for kind, one, two in zip(kinds, given, expected, strict=True):
+        if isinstance(one, np.ndarray) and differs(one, two, kind.pointee or ""):
             return "differ"
     return "equal"
 

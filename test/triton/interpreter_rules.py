@@ -85,6 +85,12 @@ def _constant(op: Op) -> Any:
     return number if kind.shape is None else np.full(kind.shape, number)
 
 
+def _poison(op: Op) -> Any:
+    """What nobody reads."""
+    kind = op.result.type
+    return np.zeros(kind.shape or (), np.int64 if kind.pointee else numpy_of(kind))[()]
+
+
 def _range(op: Op) -> Any:
     return np.arange(op.number("start"), op.number("end"), dtype=np.int32)
 
@@ -269,10 +275,25 @@ def _counted(op: Op, values: Any, mask: Any = True) -> Any:
 def _library(op: Op, *values: Any) -> Any:
     """KeyError for a function that NumPy does not have."""
     name = op.attributes["symbol"].strip('"').removeprefix("__nv_")
-    name = name.removesuffix("f") if op.result.type.element == "f32" else name
+    name = name.removesuffix("f") if values[0].dtype == np.float32 else name
+    if op.result.type.is_integer:
+        return _WHOLE[name](values[0]).astype(numpy_of(op.result.type))
     return _in_f32(_LIBRARY[name])(op, *values)
 
 
+def _asserted(op: Op, flags: Any) -> list[Any]:
+    """IndexError for what does not hold: such a launch says nothing."""
+    if not np.all(flags):
+        raise IndexError("an assertion")
+    return []
+
+
+_WHOLE: Mapping[str, Callable[..., Any]] = {
+    "llrint": np.rint,
+    "finite": np.isfinite,
+    "isfinited": np.isfinite,
+}
+"""Functions of floats that give integers."""
 _LIBRARY: Mapping[str, Callable[..., Any]] = {
     **{
         name: getattr(np, name)
@@ -289,8 +310,10 @@ _FUNCTIONS = (
 
 RULES: Mapping[str, Callable[..., Any]] = {
     "arith.constant": _constant,
+    "ub.poison": _poison,
     "llvm.intr.assume": lambda op, *values: [],
     "gpu.barrier": lambda op: [],
+    "tt.assert": _asserted,
     "tt.make_range": _range,
     "tt.splat": _shaped(lambda op, value: np.full(op.result.type.shape, value)),
     "tt.unsplat": _shaped(lambda op, value: value.reshape(())[()]),

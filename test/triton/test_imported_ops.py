@@ -288,3 +288,18 @@ def body(lines: str, arguments: str = "%x: !tt.ptr<f32>, %n: i32") -> str:
 def test_errors(text: str, message: str) -> None:
     with pytest.raises(CompileError, match=message):
         module_ahead(text, "k.ttir")
+
+
+def test_parameters_of_one_name_have_a_number() -> None:
+    """Numbers behind a descriptor, and parts of a tuple, are named as it is."""
+    text = (
+        '#loc1 = loc("sizes")\nmodule {\n  tt.func public @k(%arg0: !tt.ptr<i32> loc("out"), '
+        "%arg1: i32 loc(#loc1), %arg2: i32 loc(#loc1)) {\n"
+        "    %0 = arith.subi %arg1, %arg2 : i32\n    tt.store %arg0, %0 : !tt.ptr<i32>\n"
+        "    tt.return\n  }\n}\n"
+    )
+    out = np.zeros(1, np.int32)
+    kernel = tilec.triton.kernel(text).on("emulator")
+    assert [a.name for a in kernel.function.arguments] == ["out", "sizes", "sizes_1"]
+    kernel[1](out, 9, 5)
+    assert out[0] == 4

@@ -109,7 +109,7 @@ class _Reader:
             kind, attributes = _with_attributes(rest)
             named = self.locations.name(locations[0]) if locations else None
             known = named if named and named.isidentifier() else label.strip()[1:]
-            value = Value(known, parse_type(kind), body, number)
+            value = Value(_unused(known, body.arguments), parse_type(kind), body, number)
             body.arguments.append(value)
             scope[label.strip()] = [value]
             given.append(attributes)
@@ -209,6 +209,13 @@ class _Reader:
         if types:
             op.types, results = _types(op, types)
         return tail, results
+
+
+def _unused(name: str, before: list[Value]) -> str:
+    """A parameter's name; the numbers behind a descriptor have the descriptor's, and a number."""
+    names = {value.name for value in before}
+    others = (f"{name}_{number}" for number in range(1, len(names) + 2))
+    return name if name not in names else next(one for one in others if one not in names)
 
 
 def _find(name: str, scope: Scope) -> Value:
