@@ -303,3 +303,15 @@ def test_parameters_of_one_name_have_a_number() -> None:
     assert [a.name for a in kernel.function.arguments] == ["out", "sizes", "sizes_1"]
     kernel[1](out, 9, 5)
     assert out[0] == 4
+
+
+def test_pointers_chosen_between_arguments(target: str) -> None:
+    n = 21
+    a, b, c = (RNG.integers(-9, 9, size).astype(np.float32) for size in (40, 90, 40))
+    out, other = (np.full(3 * n, -77, np.float32) for _ in range(2))
+    kernel_of("choices")[3](a, b, c, out, other, n)
+    third = np.arange(n) % 3 == 1
+    for program, tile in enumerate([a[:n], b[2 * n :][:n], c[:n]]):
+        # Every third element is stored in `out`, and added there again.
+        np.testing.assert_array_equal(out[program * n :][:n], np.where(third, 2 * tile, -77))
+        np.testing.assert_array_equal(other[program * n :][:n], np.where(third, -77, tile))

@@ -1,6 +1,7 @@
 """Brings a kernel, as it is read, into the form that is planned and built: one block of structured
-control flow, no calls, pointers and numbers for arguments, no regions that map elements, and no
-accesses by descriptor but loads and stores of rectangles.
+control flow, no calls, pointers and numbers for arguments, no regions that map elements, no
+accesses by descriptor but loads and stores of rectangles, and each pointer from one argument where
+that can be.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from tilec.triton.descriptor_arguments import without_descriptors
 from tilec.triton.inline import inline_calls
 from tilec.triton.lift import lift
 from tilec.triton.map_elementwise import expand_maps
+from tilec.triton.pointer_choices import split_choices
 from tilec.triton.program import Function
 
 
@@ -25,4 +27,5 @@ def normalized(function: Function, nan: frozenset[str] = frozenset()) -> Functio
     expand_maps(function)
     function = without_descriptors(function, nan)
     expand_descriptor_accesses(function)
+    split_choices(function)
     return function
