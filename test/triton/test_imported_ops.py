@@ -315,3 +315,10 @@ def test_pointers_chosen_between_arguments(target: str) -> None:
         # Every third element is stored in `out`, and added there again.
         np.testing.assert_array_equal(out[program * n :][:n], np.where(third, 2 * tile, -77))
         np.testing.assert_array_equal(other[program * n :][:n], np.where(third, -77, tile))
+
+
+def test_volatile_loads_see_what_others_write(target: str) -> None:
+    x, come, out = RNG.integers(-9, 9, 16), np.zeros(1, np.int32), np.full((3, 16), 77)
+    kernel_of("volatile")[3](x, come, out, 11)
+    assert come[0] == 3
+    np.testing.assert_array_equal(out, np.tile(np.where(np.arange(16) < 11, x, -5), (3, 1)))

@@ -24,7 +24,7 @@ from tilec.triton.descriptor_arguments import NAN_PADDING
 from tilec.triton.elementwise import Rule
 from tilec.triton.live import constant_behind
 from tilec.triton.program import Op, Value, defining
-from tilec.triton.raising import Raised, stored
+from tilec.triton.raising import Raised, is_volatile, stored
 from tilec.triton.shapes import scalar_of
 
 _KINDS = {
@@ -45,8 +45,9 @@ _EVICTION = {"evict_first": "evict_first", "evict_last": "evict_last"}
 
 
 def _load(builder: Builder, op: Op, build: Any) -> None:
-    if op.attributes.get("isVolatile", "false") != "false":
-        raise op.error("a volatile load")
+    if is_volatile(op):
+        builder.set(op, _volatile(builder, op))
+        return
     raised = builder.plan.raised.get(op)
     mask, other = (op.operands[n] if len(op.operands) > n else None for n in (1, 2))
     if op.operands[0].type.block is not None:
@@ -162,6 +163,22 @@ def _store(builder: Builder, op: Op, build: Any) -> None:
         dims=list(raised.dims),
         options=_hints(op),
     )
+
+
+def _volatile(builder: Builder, op: Op) -> ir.Value:
+    """What others have written by now: an atomic update that changes nothing."""
+    kind = op.result.type
+    if kind.element not in ("i32", "i64"):
+        raise op.error(f"a volatile load of {kind.element}; tilec has it for i32 and i64")
+    mask, other = (op.operands[n] if len(op.operands) > n else None for n in (1, 2))
+    index, flags = _indices(builder, op, mask)
+    zeros = builder.constant(0, builder.typed(kind.element, kind.shape or ()))
+    order = {"order": "relaxed", "scope": "gpu"}
+    value = AtomicRmwOp.build(zeros, builder.array(op), flags, [index], kind="ori", **order)
+    if other is not None:
+        padding = builder.splat(builder.get(other), kind.shape or ())
+        value = builder.op("arith.select", value.type, flags, value, padding)
+    return scalar_of(builder, value) if kind.shape is None else value
 
 
 def _order(op: Op) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from tilec.triton.live import Live
 from tilec.triton.normalize import normalized
 from tilec.triton.polynomial import ONE, ZERO
 from tilec.triton.program import Function, Op, Value, walk
-from tilec.triton.raising import NotRaised, Raised, Raising, stored
+from tilec.triton.raising import NotRaised, Raised, Raising, is_volatile, stored
 from tilec.triton.signs import Signs
 
 ACCESSES = (
@@ -133,7 +133,8 @@ class _Planner:
         if pointer is None:
             raise op.error("the pointer comes from memory, or from one of several arguments")
         rule = ArrayRule(pointer.root.name, kind.pointee, ZERO, (None,), (ONE,))
-        if op.name in ("tt.load", "tt.store") and pointer.root.name not in self.flat:
+        raised = op.name in ("tt.load", "tt.store") and not is_volatile(op)
+        if raised and pointer.root.name not in self.flat:
             number = 2 if op.name == "tt.store" else 1
             mask = op.operands[number] if len(op.operands) > number else None
             try:
@@ -147,5 +148,5 @@ class _Planner:
         if rule not in self.arrays:
             self.arrays.append(rule)
         self.of[op] = self.arrays.index(rule)
-        if op.name not in ("tt.load", "tt.descriptor_load"):
+        if op.name not in ("tt.load", "tt.descriptor_load") or is_volatile(op):
             self.written.add(self.of[op])

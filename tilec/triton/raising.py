@@ -251,6 +251,11 @@ def _checked_dims(op: Op, rank: int) -> tuple[int, ...]:
     return tuple(int(n) for n in re.findall(r"\d+", text.partition(":")[2]))
 
 
+def is_volatile(op: Op) -> bool:
+    """Whether a load has to look at memory each time: others write there meanwhile."""
+    return op.attributes.get("isVolatile", "false") != "false"
+
+
 def stored(op: Op) -> Value:
     """What a store writes: the value behind its pointer, or behind a descriptor's offsets."""
     return op.operands[1] if op.name == "tt.store" else op.operands[-1]
