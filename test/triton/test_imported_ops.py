@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -180,6 +181,22 @@ def towards(up: bool, exact: Any) -> Any:
     return np.where(wrong, np.nextafter(near, np.float32(np.inf if up else -np.inf)), near)
 
 
+def lgamma(x: float) -> float:
+    """math.lgamma, which has no infinities at its poles."""
+    return math.inf if math.isinf(x) or (x <= 0 and x == int(x)) else math.lgamma(x)
+
+
+def erfinv(x: Any) -> Any:
+    """By bisection in f64."""
+    low, high = np.full(x.shape, -7.0), np.full(x.shape, 7.0)
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = np.vectorize(math.erf)(middle) > x
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    inside = np.where(np.abs(x) == 1, np.copysign(np.inf, x), (low + high) / 2)
+    return np.where(x == 0, x, np.where(np.abs(x) <= 1, inside, np.nan))
+
+
 @pytest.mark.parametrize(
     ("symbol", "given", "result", "right"),
     [
@@ -191,6 +208,9 @@ def towards(up: bool, exact: Any) -> Any:
         ("__nv_hypotf", [F32, F32], F32, np.hypot),
         ("__nv_fmodf", [F32, F32], F32, np.fmod),
         ("__nv_rcbrt", [F64], F64, lambda x: 1 / np.cbrt(x)),
+        ("__nv_erfinvf", [F32], F32, erfinv),
+        ("__nv_lgammaf", [F32], F32, np.vectorize(lgamma)),
+        ("__nv_normcdff", [F32], F32, np.vectorize(lambda x: math.erfc(-x / math.sqrt(2)) / 2)),
         ("__nv_mulhi", [I32, I32], I32, lambda x, y: (x.astype(np.int64) * y) >> 32),
         ("__nv_float_as_int", [F32], I32, lambda x: x.view(np.int32)),
     ],
@@ -203,7 +223,7 @@ def test_libdevice(symbol: str, given: list[str], result: str, right: Any) -> No
         for kind in given
     ]
     if given[0] != I32:
-        drawn[0][:4] = [np.inf, -np.inf, np.nan, -0.0]
+        drawn[0][:9] = [np.inf, -np.inf, np.nan, -0.0, 1, -1, 2, 0.999, -2.4571]
     out = np.full(64, 77, DTYPES[result])
     tilec.triton.kernel(of_floats(symbol, given, result)).on("emulator")[1](*drawn, out)
     with np.errstate(all="ignore"):

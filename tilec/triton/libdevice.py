@@ -22,6 +22,7 @@ from tilec.triton.build import Builder
 from tilec.triton.elementwise import Rule
 from tilec.triton.formula import OLE, OLT, UNO, Formula
 from tilec.triton.program import Op
+from tilec.triton.special_functions import erfinv, lgamma, normcdf
 
 _Composed = Callable[..., ir.Value]
 _SAME = (
@@ -169,6 +170,9 @@ _COMPOSED: Mapping[str, _Composed] = {
 """By the name of the function of f64, without the d that some end in."""
 _OF_F32: Mapping[str, _Composed] = {
     "__nv_hypotf": _hypotenuse,
+    "__nv_erfinvf": erfinv,
+    "__nv_lgammaf": lgamma,
+    "__nv_normcdff": normcdf,
     "__nv_fast_expf": lambda f, x: f.math("exp", x),
     "__nv_fast_exp10f": lambda f, x: f.math("powf", f.number(10.0), x),
     "__nv_fast_logf": lambda f, x: f.math("log", x),
