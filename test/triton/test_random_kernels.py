@@ -1,10 +1,11 @@
-"""Random kernels of pointers and masks are as NumPy has them; `random_kernels.py` draws more."""
+"""Random kernels are as NumPy has them; `random_kernels.py` and `random_tiles.py` draw more."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 import pytest
+import random_tiles
 from random_kernels import check
 from target_names import MAIN
 
@@ -23,3 +24,13 @@ def test_random_kernels(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert tally["equal"] >= 10
     assert tally["accesses raised"]
     assert tally["accesses kept"]
+
+
+@pytest.mark.parametrize("target", MAIN)
+def test_random_tiles(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_TARGET", target)
+    first = 1000 * MAIN.index(target)
+    tally: Counter[str] = Counter()
+    for seed in range(first, first + 5):
+        random_tiles.check(seed, tally)
+    assert tally["equal"] >= 3

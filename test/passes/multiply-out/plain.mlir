@@ -49,3 +49,13 @@ func.func @half_scaled(%a: tensor<64x128xf16>, %b: tensor<128x32xf16>, %c: tenso
   %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "f16", options = {}, rhs_format = "f16"} : (tensor<64x128xf16>, tensor<128x32xf16>, tensor<64x32xf32>, tensor<64x4xi8>, tensor<4x32xi8>) -> tensor<64x32xf32>
   return
 }
+
+// A constant scale of 2 stays.
+// CHECK-LABEL: @twice
+// CHECK: arith.mulf %{{.*}} : tensor<64x128xf32>
+func.func @twice(%a: tensor<64x128xf16>, %b: tensor<128x32xf16>, %c: tensor<64x32xf32>) attributes {tile.kernel} {
+  %s = arith.constant dense<128> : tensor<64x4xi8>
+  %t = arith.constant dense<127> : tensor<4x32xi8>
+  %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "f16", options = {}, rhs_format = "f16"} : (tensor<64x128xf16>, tensor<128x32xf16>, tensor<64x32xf32>, tensor<64x4xi8>, tensor<4x32xi8>) -> tensor<64x32xf32>
+  return
+}
