@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,28 @@ def test_an_array_is_a_descriptor_of_all_of_it(target: str) -> None:
     kernel_of("host_descriptors")[1, 1](a, total, out, np.arange(8, dtype=np.int32))
     assert (total == 3).all()
     assert (out == 3).all()
+
+
+@dataclass
+class Wrapper:
+    """As Triton's `TensorWrapper`: an array read as another dtype."""
+
+    base: Any
+
+    def data_ptr(self) -> int:
+        """The address."""
+        return self.base.ctypes.data
+
+
+def test_a_descriptor_of_what_is_read_as_another_dtype() -> None:
+    a, total = np.full((8, 16), 3, np.float32), np.zeros((8, 16), np.int32)
+    out, rows = np.zeros((8, 16), np.float32), np.arange(8, dtype=np.int32)
+    given = Descriptor(total, [8, 16])
+    wrapped = SimpleNamespace(
+        base=Wrapper(total), shape=given.shape, strides=given.strides, block_shape=[8, 16]
+    )
+    kernel_of("host_descriptors")[1, 1](a, wrapped, out, rows)
+    assert (total == 3).all()
 
 
 def test_descriptors_are_checked() -> None:

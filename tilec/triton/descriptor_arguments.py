@@ -124,7 +124,7 @@ def _numbered(formal: Value, value: Any) -> list[Any]:
     than the kernel's."""
     tile = formal.type.block or ()
     if hasattr(value, "block_shape"):
-        base, block = value.base, tuple(value.block_shape)
+        base, block = _tensor(value.base), tuple(value.block_shape)
         sizes, strides = tuple(value.shape), tuple(value.strides)
     else:
         view = describe(value, formal.name)
@@ -135,6 +135,11 @@ def _numbered(formal: Value, value: Any) -> list[Any]:
             f"an array of {len(sizes)} dimensions"
         )
     return [base, *sizes, *strides]
+
+
+def _tensor(base: Any) -> Any:
+    """What Triton reads as another dtype (its `TensorWrapper`) is the tensor behind it."""
+    return base.base if hasattr(base, "data_ptr") and hasattr(base, "base") else base
 
 
 def check_strides(function: Function, numbers: Sequence[Any]) -> None:
