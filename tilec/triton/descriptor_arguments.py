@@ -93,26 +93,25 @@ def without_descriptors(function: Function, nan: frozenset[str] = frozenset()) -
 
 
 def with_numbers(
-    function: Function, arguments: Sequence[Any]
+    function: Function, descriptors: Sequence[Described], arguments: Sequence[Any]
 ) -> tuple[Sequence[Any], frozenset[str]]:
     """A launch's arguments with each descriptor as an array and the numbers that follow it, and the
-    names of those that are padded with NaN. `function`: as it is read.
+    names of those that are padded with NaN. `function`: as it is read; `descriptors`: its own.
 
     A descriptor is what has `base`, `shape`, `strides` and `block_shape`, as Triton's, or an array,
     which is all of itself. With the numbers written out by the caller nothing is added.
     """
-    found = {one.number: one for one in described(function)}
-    added = sum(len(one.sizes) + len(one.strides) for one in found.values())
-    if not found or len(arguments) + added != len(function.arguments):
+    added = sum(len(one.sizes) + len(one.strides) for one in descriptors)
+    if not added or len(arguments) + added != len(function.arguments):
         return arguments, frozenset()
+    places = {one.number for one in descriptors}
     whole: list[Any] = []
     nan = set()
     for value in arguments:
-        one = found.get(len(whole))
-        if one is None:
+        if len(whole) not in places:
             whole.append(value)
             continue
-        formal = function.arguments[one.number]
+        formal = function.arguments[len(whole)]
         whole += _numbered(formal, value)
         if getattr(value, "padding", "zero") == "nan":
             nan.add(formal.name)
@@ -142,10 +141,12 @@ def _tensor(base: Any) -> Any:
     return base.base if hasattr(base, "data_ptr") and hasattr(base, "base") else base
 
 
-def check_strides(function: Function, numbers: Sequence[Any]) -> None:
+def check_strides(
+    function: Function, descriptors: Sequence[Described], numbers: Sequence[Any]
+) -> None:
     """ArgumentError for a descriptor whose last stride is not 1; `numbers`: a launch's arguments,
     the function's as it is read."""
-    for one in described(function):
+    for one in descriptors:
         if one.strides and numbers[one.strides[-1]] != 1:
             raise ArgumentError(
                 f"argument {function.arguments[one.number].name!r}: expected a last stride of 1, "

@@ -36,6 +36,7 @@ from tilec.runtime.streams import stream_number
 from tilec.terms.dtypes import ELEMENT_BYTES
 from tilec.triton.descriptor_arguments import (
     check_strides,
+    described,
     element_of_descriptor,
     with_numbers,
 )
@@ -88,6 +89,7 @@ class TritonKernel:
             self.device = find_device(device)
         self.function = read_kernel(text, name, kernel)
         self.name = self.function.name
+        self._descriptors = described(self.function)
         self._plans: dict[Any, Plan] = {}
         self._compiled: dict[Any, CompiledKernel] = {}
         self._known = KnownLaunches(
@@ -108,7 +110,7 @@ class TritonKernel:
         """Launches. ArgumentError for wrong arguments, CompileError for what is not imported."""
         number = common_stream(arguments) if stream is None else stream_number(stream)
         sizes = check_grid(grid)
-        given, nan = with_numbers(self.function, arguments)
+        given, nan = with_numbers(self.function, self._descriptors, arguments)
         key, starts, known = (None, [], None) if nan else self._known.find(given, sizes)
         if known is not None:
             known.start(starts, number)
@@ -130,14 +132,14 @@ class TritonKernel:
     def compiled(self, *arguments: Any, grid: Any) -> CompiledKernel:
         """The compiled kernel this launch would run; compiles it if it is new."""
         sizes = check_grid(grid)
-        given, nan = with_numbers(self.function, arguments)
+        given, nan = with_numbers(self.function, self._descriptors, arguments)
         device, bound = self._bound(given, sizes, nan)
         return self._launched(device, bound, sizes)
 
     def report(self, *arguments: Any, grid: Any) -> str:
         """What became of the pointers for this launch, what the compiler decided, and why."""
         sizes = check_grid(grid)
-        given, nan = with_numbers(self.function, arguments)
+        given, nan = with_numbers(self.function, self._descriptors, arguments)
         device, bound = self._bound(given, sizes, nan)
         kernel = self._launched(device, bound, sizes)
         wanted = bound.wanted
@@ -184,7 +186,7 @@ class TritonKernel:
             else:
                 pointers[argument.name] = _pointer(argument, value)
         device = device_of(list(pointers.items()), self.device)
-        check_strides(self.function, arguments)
+        check_strides(self.function, self._descriptors, arguments)
         self._check_divisors(pointers, numbers)
         bound = self._arrays(pointers, numbers, grid)
         return device, replace(bound, wanted=replace(bound.wanted, nan=nan)) if nan else bound
