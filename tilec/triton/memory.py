@@ -173,7 +173,7 @@ def _volatile(builder: Builder, op: Op) -> ir.Value:
     mask, other = (op.operands[n] if len(op.operands) > n else None for n in (1, 2))
     index, flags = _indices(builder, op, mask)
     zeros = builder.constant(0, builder.typed(kind.element, kind.shape or ()))
-    order = {"order": "relaxed", "scope": "gpu"}
+    order: dict[str, Any] = {"order": "relaxed", "scope": "gpu"}
     value = AtomicRmwOp.build(zeros, builder.array(op), flags, [index], kind="ori", **order)
     if other is not None:
         padding = builder.splat(builder.get(other), kind.shape or ())
