@@ -26,6 +26,7 @@ from tilec.executable.kernel import CompiledKernel, Grid, Parameter
 from tilec.messages.report import show_report
 from tilec.runtime.arrays import CUDA, ArrayView, describe
 from tilec.runtime.cache import default_cache
+from tilec.runtime.cuda.plan import Plan as LaunchPlan
 from tilec.runtime.device import device as find_device
 from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError
@@ -41,13 +42,13 @@ from tilec.triton.descriptor_arguments import (
     with_numbers,
 )
 from tilec.triton.importer import build_module
-from tilec.triton.known_launches import KnownLaunches
+from tilec.triton.known_launches import Known, KnownLaunches, lying_of, storage_of
 from tilec.triton.memory_of import with_memory
 from tilec.triton.plan import Plan, plan_kernel
 from tilec.triton.program import Value
 from tilec.triton.program_numbers import never_negative
 from tilec.triton.reader import read_kernel
-from tilec.triton.shared_memory import Sharing, sharing
+from tilec.triton.shared_memory import Sharing, sharing, spans_of
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,14 @@ class Wanted:
 @dataclass(frozen=True)
 class Bound:
     """A launch's arguments as the compiled kernel takes them: an array or a number a parameter.
-    `roots`: of each array which of the pointers it comes from."""
+    `roots`: of each array which of the pointers it comes from. `spans`, `pointers`: of each array
+    of the plan, several of which may be one, the bytes that it may touch, and its pointer."""
 
     wanted: Wanted
     values: tuple[Any, ...]
     roots: tuple[int, ...]
+    spans: tuple[tuple[int, int], ...]
+    pointers: tuple[int, ...]
 
 
 class TritonKernel:
@@ -92,9 +96,7 @@ class TritonKernel:
         self._descriptors = described(self.function)
         self._plans: dict[Any, Plan] = {}
         self._compiled: dict[Any, CompiledKernel] = {}
-        self._known = KnownLaunches(
-            [n for n, a in enumerate(self.function.arguments) if _is_pointer(a)]
-        )
+        self._known = KnownLaunches()
 
     def __repr__(self) -> str:
         return f"<Triton's kernel {self.name}>"
@@ -108,26 +110,66 @@ class TritonKernel:
 
     def __call__(self, *arguments: Any, grid: Any, stream: Any = None) -> None:
         """Launches. ArgumentError for wrong arguments, CompileError for what is not imported."""
-        number = common_stream(arguments) if stream is None else stream_number(stream)
-        sizes = check_grid(grid)
         given, nan = with_numbers(self.function, self._descriptors, arguments)
-        key, starts, known = (None, [], None) if nan else self._known.find(given, sizes)
-        if known is not None:
-            known.start(starts, number)
-            return
-        device, bound = self._bound(given, sizes, nan)
-        kernel = self._launched(device, bound, sizes)
+        number = common_stream(given) if stream is None else stream_number(stream)
+        self._start(given, nan, check_grid(grid), number)
+
+    def launch(self, arguments: Sequence[Any], grid: Grid, stream: int) -> Known | None:
+        """The same, for a checked grid; gives what is known of the launch now: `Known` by the
+        arguments' places, where none of them is a descriptor."""
+        given, nan = with_numbers(self.function, self._descriptors, arguments)
+        known = self._start(given, nan, grid, stream)
+        return known if given is arguments else None
+
+    def _start(
+        self, arguments: Sequence[Any], nan: frozenset[str], grid: Grid, stream: int
+    ) -> Known | None:
+        """Launches. `arguments`: descriptors among them as an array and its numbers; `nan`: the
+        names of those that are padded with NaN."""
+        key, starts = (None, []) if nan else self._known.key(arguments, grid)
+        found = self._known.find(key, starts, arguments)
+        if found is not None:
+            found[0].start(starts, arguments, stream)
+            return found[0]
+        device, bound = self._bound(arguments, grid, nan)
+        kernel = self._launched(device, bound, grid)
         loaded = device.load(kernel)
         if device.kind != CUDA:
-            device.launch(loaded, bound.values, sizes)
-            return
+            device.launch(loaded, bound.values, grid)
+            return None
         named = zip(kernel.parameters, bound.values, strict=True)
         check(kernel, {parameter.name: value for parameter, value in named})
-        check_programs(kernel, sizes)
-        plan = device.plan(loaded, bound.values, sizes)
-        device.start(plan, bound.values, sizes, number)
-        if key is not None:
-            self._known.remember(key, plan, sizes, bound.values, starts, bound.roots)
+        check_programs(kernel, grid)
+        plan = device.plan(loaded, bound.values, grid)
+        device.start(plan, bound.values, grid, stream)
+        if key is None:
+            return None
+        known = self._now_known(plan, grid, bound, arguments, starts)
+        self._known.remember(key, known)
+        return known
+
+    def _now_known(
+        self, plan: LaunchPlan, grid: Grid, bound: Bound, arguments: Sequence[Any],
+        starts: Sequence[int],
+    ) -> Known:  # fmt: skip
+        """What a launch was, by the places of its arguments."""
+        places = {a.name: place for place, a in enumerate(self.function.arguments)}
+        wanted = bound.wanted
+        made = self.plan(wanted.nonnegative, wanted.sharing.flat, trusts=wanted.trusts)
+        arrays = [value for value in bound.values if isinstance(value, ArrayView)]
+        numbers = bound.values[len(arrays) :]
+        open_roots = dict.fromkeys(rule.root for rule in made.arrays if rule.unbounded)
+        return Known(
+            plan,
+            grid,
+            tuple((r, v.pointer - starts[r]) for r, v in zip(bound.roots, arrays, strict=True)),
+            tuple(
+                (value, places[scalar.name] if isinstance(value, float) else None)
+                for scalar, value in zip(made.scalars, numbers, strict=True)
+            ),
+            lying_of(bound.spans, wanted.sharing.merged, made.written, bound.pointers, starts),
+            tuple((places[root], *storage_of(arguments[places[root]])) for root in open_roots),
+        )
 
     def compiled(self, *arguments: Any, grid: Any) -> CompiledKernel:
         """The compiled kernel this launch would run; compiles it if it is new."""
@@ -226,8 +268,9 @@ class TritonKernel:
         wanted = Wanted((*parameters, *scalars), nonnegative, trusts, shared, bits)
         values = (*(view for _, view in arrays), *(numbers[s.name] for s in plan.scalars))
         names = list(pointers)
-        roots = tuple(names.index(plan.arrays[number].root) for number in first)
-        return Bound(wanted, values, roots)
+        of = tuple(names.index(rule.root) for rule in plan.arrays)
+        spans = tuple(spans_of(plan, views, pointers))
+        return Bound(wanted, values, tuple(of[number] for number in first), spans, of)
 
     def _launched(self, device: Any, bound: Bound, grid: Grid) -> CompiledKernel:
         """The compiled kernel for bound arguments, with 64-bit indices where those of 32 do not
@@ -295,7 +338,9 @@ def _is_pointer(argument: Value) -> bool:
 
 
 def _pointer(argument: Value, value: Any) -> ArrayView:
-    view = with_memory(value, describe(value, argument.name))
+    # As Triton, which does not ask whether gradients are recorded.
+    plain = value.detach() if getattr(value, "requires_grad", False) else value
+    view = with_memory(plain, describe(plain, argument.name))
     wanted = argument.type.pointee or element_of_descriptor(argument.type)
     if view.element_bytes != ELEMENT_BYTES.get(wanted):
         raise ArgumentError(f"argument {argument.name!r}: expected {wanted}, found {view.dtype}")

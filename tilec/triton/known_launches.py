@@ -1,103 +1,188 @@
-"""Launches like one before: what a GPU launch does again when only pointers and streams are new.
+"""Launches like one before: what a GPU launch does again when only pointers, fractions and streams
+are new.
 
-Which kernel runs, and how its arrays lie from the pointers on, follows from numbers, grid, and of
-each tensor its shape, its place in its storage and its address within 16 bytes; of tensors in one
-storage, how far they are apart. Where all of that has been seen, a launch packs pointers and
-starts.
+Which kernel runs, and how its arrays lie from the pointers on, follows from whole numbers, grid,
+and of each tensor its dtype, device and address within 16 bytes. Which arrays are one follows from
+how far pointers are apart: each launch known says what has to be so. Where all of that is, a launch
+packs pointers and numbers, and starts.
 Known are tensors of torch; other arrays are described anew at each launch.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import sys
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilec.executable.kernel import Grid
 from tilec.hardware.sizes import VECTOR_BYTES
-from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.plan import Plan, start_plan
 
 MOST_KNOWN = 1024
 """Launches that are remembered, of all kernels' numbers and shapes that a process has seen; then
 they are forgotten at once."""
+_MOST_ALIKE = 8
+"""Of one key: in place and not, near each other and far."""
+
+
+@dataclass(frozen=True)
+class Lying:
+    """How two pointers lie in memory, by their numbers: `second - first` is `low`, if that is
+    `high`, else no number between the two."""
+
+    first: int
+    second: int
+    low: int
+    high: int
+
+    def holds(self, starts: Sequence[int]) -> bool:
+        """Whether it is so."""
+        apart = starts[self.second] - starts[self.first]
+        return apart == self.low if self.low == self.high else not self.low < apart < self.high
 
 
 @dataclass(frozen=True)
 class Known:
     """A launch: `plan`, this thread's; of each array the number of its pointer and how many bytes
-    behind it it begins; the `numbers` as the kernel takes them."""
+    behind it it begins; of each number its value, and its place among the arguments where it is
+    a fraction, which any launch may have another of. `lying`: how pointers have to lie; `memories`:
+    of a pointer, by its place among the arguments, how far in front of it its memory begins, and
+    how many bytes that has."""
 
     plan: Plan
     grid: Grid
     arrays: tuple[tuple[int, int], ...]
-    numbers: tuple[Any, ...]
+    numbers: tuple[tuple[Any, int | None], ...]
+    lying: tuple[Lying, ...] = ()
+    memories: tuple[tuple[int, int, int], ...] = ()
 
-    def start(self, starts: Sequence[int], stream: int) -> None:
-        """Launches with other pointers."""
-        pointers = [starts[number] + bytes_ for number, bytes_ in self.arrays]
-        self.plan.pack(self.plan.block, 0, *pointers, *self.numbers)
-        start_plan(self.plan, self.grid, stream)
+    def fits(self, starts: Sequence[int], arguments: Sequence[Any]) -> bool:
+        """Whether other arguments of the same key are launched so."""
+        for pair in self.lying:
+            if not pair.holds(starts):
+                return False
+        return all(
+            storage_of(arguments[place]) == (front, bytes_)
+            for place, front, bytes_ in self.memories
+        )
 
+    def start(self, starts: Sequence[int], arguments: Sequence[Any], stream: int) -> None:
+        """Launches with other pointers and fractions."""
+        plan = self.plan
+        plan.pack(
+            plan.block,
+            0,
+            *[starts[number] + bytes_ for number, bytes_ in self.arrays],
+            *[value if place is None else arguments[place] for value, place in self.numbers],
+        )
+        start_plan(plan, self.grid, stream)
 
-class KnownLaunches:
-    """The launches of one kernel. `pointers`: the numbers of the arguments that are pointers."""
-
-    def __init__(self, pointers: Sequence[int]) -> None:
-        self._pointers = frozenset(pointers)
-        self._known: dict[Any, Known] = {}
-
-    def find(self, arguments: Sequence[Any], grid: Grid) -> tuple[Any, list[int], Known | None]:
-        """A key, the pointers' addresses, and what is known; no key for what is not torch's."""
-        torch = sys.modules.get("torch")
-        if torch is None:
-            return None, [], None
-        parts: list[Any] = [threading.get_ident(), grid]
-        starts, storages = [], []
-        for number, value in enumerate(arguments):
-            if number not in self._pointers:
-                parts += type(value), value
-                continue
-            if type(value) is not torch.Tensor or not value.is_cuda or not _is_plain(value):
-                return None, [], None
-            start, storage = value.data_ptr(), value.untyped_storage()
-            whole = storage.data_ptr()
-            parts += (
-                value.shape,
-                value.stride(),
-                value.dtype,
-                value.get_device(),
-                start % VECTOR_BYTES,
-                start - whole,
-                storage.nbytes(),
-            )
-            starts.append(start)
-            storages.append(whole)
-        if len(set(storages)) < len(storages):
-            parts += (storage - storages[0] for storage in storages)
-        key = tuple(parts)
-        return key, starts, self._known.get(key)
-
-    def remember(
-        self, key: Any, plan: Plan, grid: Grid, values: Sequence[Any], starts: Sequence[int],
-        roots: Sequence[int],
-    ) -> None:  # fmt: skip
-        """Keeps a launch. `values`: what the kernel was given; `roots`: of each array the number of
-        its pointer."""
-        if len(self._known) >= MOST_KNOWN:
-            self._known.clear()
-        arrays = [value for value in values if isinstance(value, ArrayView)]
-        numbers = [value for value in values if not isinstance(value, ArrayView)]
-        self._known[key] = Known(
-            plan,
-            grid,
-            tuple((r, v.pointer - starts[r]) for r, v in zip(roots, arrays, strict=True)),
-            tuple(numbers),
+    def seen_from(self, pointers: Sequence[int], places: Sequence[int | None]) -> Known:
+        """The same for arguments that stand elsewhere: `pointers` gives the new numbers of
+        pointers, `places` the new places of arguments, none of those that are the same always."""
+        return replace(
+            self,
+            arrays=tuple((pointers[number], bytes_) for number, bytes_ in self.arrays),
+            numbers=tuple((v, at if at is None else places[at]) for v, at in self.numbers),
+            lying=tuple(
+                replace(pair, first=pointers[pair.first], second=pointers[pair.second])
+                for pair in self.lying
+            ),
+            memories=tuple((places[place] or 0, *rest) for place, *rest in self.memories),
         )
 
 
-def _is_plain(tensor: Any) -> bool:
-    """Whether nothing about a tensor needs a look: gradients, pending negations, sparse layouts."""
-    return not (tensor.requires_grad or tensor.is_neg() or tensor.is_sparse)
+class KnownLaunches:
+    """What is known of launches of one kernel, or of one function of Python. `kinds`: classes of
+    arguments, beside those of numbers, that are equal where launches do not tell them apart."""
+
+    def __init__(self, kinds: Iterable[type] = ()) -> None:
+        self._kinds = frozenset((int, bool, str, type(None), *kinds))
+        self._known: dict[Any, list[tuple[Known, Any]]] = {}
+
+    def key(self, arguments: Iterable[Any], grid: Grid | None) -> tuple[Any, list[int]]:
+        """What launches alike have alike, and the pointers' addresses; no key where an argument is
+        of another class, or needs a look."""
+        tensors = tensor_classes()
+        parts: list[Any] = [threading.get_ident(), grid]
+        starts: list[int] = []
+        bits = 0
+        for value in arguments:
+            kind = value.__class__
+            if kind in tensors:
+                if value.is_neg():
+                    return None, []
+                start = value.data_ptr()
+                bits |= start
+                starts.append(start)
+                parts += value.dtype, value.get_device()
+            elif kind is float:
+                parts.append(kind)
+            elif kind in self._kinds:
+                parts += kind, value
+            else:
+                return None, []
+        if bits % VECTOR_BYTES:
+            parts += [start % VECTOR_BYTES for start in starts]
+        return tuple(parts), starts
+
+    def find(
+        self, key: Any, starts: Sequence[int], arguments: Sequence[Any]
+    ) -> tuple[Known, Any] | None:
+        """A launch that these arguments fit, and what was kept with it."""
+        for known in self._known.get(key, ()):
+            if known[0].fits(starts, arguments):
+                return known
+        return None
+
+    def remember(self, key: Any, known: Known, beside: Any = None) -> None:
+        """Keeps a launch, and something beside it."""
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        alike = self._known.setdefault(key, [])
+        if len(alike) >= _MOST_ALIKE:
+            alike.clear()
+        alike.append((known, beside))
+
+
+@functools.cache
+def _classes(torch: Any) -> frozenset[type]:
+    return frozenset((torch.Tensor, torch.nn.Parameter))
+
+
+def tensor_classes() -> frozenset[type]:
+    """The classes of torch that are known; none before it is imported."""
+    torch = sys.modules.get("torch")
+    return frozenset() if torch is None else _classes(torch)
+
+
+def storage_of(tensor: Any) -> tuple[int, int]:
+    """How far in front of a tensor its storage begins, and the storage's bytes."""
+    storage = tensor.untyped_storage()
+    return tensor.data_ptr() - storage.data_ptr(), storage.nbytes()
+
+
+def lying_of(
+    spans: Sequence[tuple[int, int]], merged: Sequence[int], written: Container[int],
+    pointers: Sequence[int], starts: Sequence[int],
+) -> tuple[Lying, ...]:  # fmt: skip
+    """How pointers lie that arrays of a launch come from. `spans`: each array's first byte and the
+    one past its last; `merged`: which parameter it is; `pointers`: which pointer it comes from."""
+    found = []
+    for one, two in itertools.combinations(range(len(spans)), 2):
+        first, second = pointers[one], pointers[two]
+        if first == second:
+            continue
+        apart = starts[second] - starts[first]
+        if merged[one] == merged[two]:
+            found.append(Lying(first, second, apart, apart))
+        elif one in written or two in written:
+            (low, high), (other_low, other_high) = spans[one], spans[two]
+            least, most = apart + low - other_high, apart + high - other_low
+            if least < most:  # else both are empty
+                found.append(Lying(first, second, least, most))
+    return tuple(dict.fromkeys(found))

@@ -57,7 +57,7 @@ def alone(plan: Plan) -> Sharing:
 
 def sharing(plan: Plan, views: Sequence[ArrayView], pointers: Mapping[str, ArrayView]) -> Sharing:
     """Which arrays of a launch are one, and which pointers have to be flat."""
-    spans = [_span(plan, number, view, pointers) for number, view in enumerate(views)]
+    spans = spans_of(plan, views, pointers)
     same = [(v.pointer, v.shape, v.strides, v.dtype) for v in views]
     groups: list[list[int]] = []
     for number in range(len(views)):
@@ -112,6 +112,13 @@ def _touch(spans: Sequence[tuple[int, int]], one: int, two: int) -> bool:
     """Whether two arrays have a byte in common, as far as their ends say."""
     (low, high), (other_low, other_high) = spans[one], spans[two]
     return low < other_high and other_low < high
+
+
+def spans_of(
+    plan: Plan, views: Sequence[ArrayView], pointers: Mapping[str, ArrayView]
+) -> list[tuple[int, int]]:
+    """Of each array of a plan, the first byte and the one past the last."""
+    return [_span(plan, number, view, pointers) for number, view in enumerate(views)]
 
 
 def _span(

@@ -1,0 +1,127 @@
+"""Launches like one before do what a first launch does, however their arrays lie: random launches
+of a kernel that remembers, on a stand-in for a GPU, beside a kernel that does not."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tilec.triton  # noqa: E402
+from tilec.runtime.arrays import CUDA, ArrayView  # noqa: E402
+from tilec.runtime.device import device  # noqa: E402
+from tilec.runtime.emulator_device import EmulatorDevice  # noqa: E402
+from tilec.runtime.errors import ArgumentError  # noqa: E402
+
+KERNELS = Path(__file__).parent / "kernels"
+LAUNCHES = 60
+
+
+class StandIn(EmulatorDevice):
+    """The emulator, launched as a GPU is: by plans, of which only pointers and numbers are new.
+    `memories`: where arrays may lie; `again`: how often a plan ran without being made."""
+
+    kind = CUDA
+
+    def __init__(self, memories: list[tuple[int, int]]) -> None:
+        super().__init__()
+        self.memories, self.again = memories, 0
+
+    def plan(self, loaded: Any, values: Any, grid: Any) -> Any:
+        packed: list[Any] = []
+        return SimpleNamespace(
+            loaded=loaded,
+            values=values,
+            packed=packed,
+            block=None,
+            device_index=0,
+            pack=lambda block, at, *new: packed.__setitem__(slice(None), new),
+        )
+
+    def start(self, plan: Any, values: Any, grid: Any, stream: int) -> None:
+        self.launch(plan.loaded, values, grid)
+
+    def start_plan(self, plan: Any, grid: Any, stream: int) -> None:
+        new = list(plan.packed)
+        values = []
+        for value in plan.values:
+            given = new.pop(0)
+            if isinstance(value, ArrayView):
+                ends = next(m for m in self.memories if m[0] <= given < m[1])
+                value = replace(value, pointer=given, memory=ends if value.memory else None)
+                values.append(value)
+            else:
+                values.append(given)
+        self.again += 1
+        self.launch(plan.loaded, values, grid)
+
+
+def vector_add(drawn: Any, at: Any) -> tuple[tuple[Any, ...], int]:
+    return (at(250), at(250), at(250), 250), 1
+
+
+def shift(drawn: Any, at: Any) -> tuple[tuple[Any, ...], int]:
+    return (at(400), at(256), 16), 2
+
+
+def dropout(drawn: Any, at: Any) -> tuple[tuple[Any, ...], int]:
+    return (at(200), at(200), 200, float(drawn.random()), 7), 2
+
+
+def stand_in_for(pools: list[Any], monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    """A stand-in whose memory are these tensors."""
+    ends = [(p.data_ptr(), p.data_ptr() + p.untyped_storage().nbytes()) for p in pools]
+    made = StandIn(ends)
+    monkeypatch.setattr("tilec.triton.known_launches.start_plan", made.start_plan)
+    kernel_module: Any = sys.modules["tilec.triton.kernel"]
+    found = kernel_module.device_of
+    monkeypatch.setattr(
+        kernel_module, "device_of", lambda named, wanted: wanted or found(named, wanted)
+    )
+    return made
+
+
+@pytest.mark.parametrize("draw", [vector_add, shift, dropout], ids=lambda draw: draw.__name__)
+def test_launches_again(draw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = np.random.default_rng(31)
+    pools = [torch.zeros(1500), torch.zeros(1500)]
+    stand_in = stand_in_for(pools, monkeypatch)
+    text = (KERNELS / f"{draw.__name__}.ttir").read_text()
+    again = tilec.triton.kernel(text)
+    again.device = stand_in
+    errors = 0
+    for _ in range(LAUNCHES):
+        for pool in pools:
+            pool.copy_(torch.from_numpy(drawn.standard_normal(1500).astype(np.float32)))
+        before = [pool.clone() for pool in pools]
+
+        def at(n: int) -> Any:
+            start = int(drawn.choice([0, 0, 260, 260, 520, 521]))
+            return pools[drawn.integers(2)][start:]
+
+        arguments, grid = draw(drawn, at)
+        first = tilec.triton.kernel(text)
+        first.device = device("emulator")
+        results: list[Any] = []
+        for one in (first, again):
+            for pool, kept in zip(pools, before, strict=True):
+                pool.copy_(kept)
+            try:
+                one[grid](*arguments)
+                results.append([pool.clone() for pool in pools])
+            except ArgumentError as error:
+                results.append(str(error))
+        if isinstance(results[0], str):
+            errors += 1
+            assert results[0] == results[1]
+        else:
+            assert all(map(torch.equal, *results))
+    assert stand_in.again > LAUNCHES / 10
+    assert errors < LAUNCHES / 2
