@@ -125,3 +125,40 @@ def test_launches_again(draw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
             assert all(map(torch.equal, *results))
     assert stand_in.again > LAUNCHES / 10
     assert errors < LAUNCHES / 2
+
+
+def test_calls_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("triton")
+    import jit_kernels
+
+    drawn = np.random.default_rng(32)
+    pools = [torch.randn(300), torch.randn(300)]
+    stand_in = stand_in_for(pools, monkeypatch)
+    monkeypatch.setattr("tilec.triton.takeover.calls.current_stream_in", lambda _: lambda _: 0)
+    scaled = tilec.triton.kernel(jit_kernels.scaled, device="emulator")
+    calls = [
+        lambda x, out, n, s: (scaled[grid](out, x, n, s), 3.5),
+        lambda x, out, n, s: (scaled[(2,)](out, x, n, s), 3.5),
+        lambda x, out, n, s: (scaled[grid](out, n=n, scale=s, x_ptr=x), 3.5),
+        lambda x, out, n, s: (scaled[grid](x_ptr=x, out_ptr=out, scale=s, n=n, shift=1), 1.5),
+        lambda x, out, n, s: (scaled[grid](out, x, n, s, shift=1), 1.5),
+        lambda x, out, n, s: (scaled[grid](out, x, n, s, offset=1), 4.0),
+        lambda x, out, n, s: (scaled[grid](out, x, n, s, offset=0.25), 3.25),
+        lambda x, out, n, s: (scaled[grid](out, x, n, s, offset=-0.0), 3.0),
+    ]
+    grid = lambda given: (-(-given["n"] // given["BLOCK"]),)  # noqa: E731
+    for _ in range(90):
+        start = int(drawn.choice([0, 4]))
+        x, out = (pools[drawn.integers(2)][start:] for _ in range(2))
+        n, s = int(drawn.choice([200, 256])), float(drawn.standard_normal())
+        x.copy_(torch.randn(x.shape))
+        number = drawn.integers(len(calls))
+        reach = 128 if number == 1 else n
+        expected, kept = x[:reach] * s, out[reach:].clone()
+        kernel, added = calls[number](x, out, n, s)
+        assert kernel.metadata.tilec
+        if kernel.function.device is not stand_in:
+            kernel.function.device = stand_in  # from its next launch on
+        torch.testing.assert_close(out[:reach], expected + added)
+        assert torch.equal(out[reach:], kept)
+    assert stand_in.again > 10

@@ -40,8 +40,9 @@ BANNED = {
 BANNED_FILES = {*BANNED, "common", "shared", "base", "core"}
 """Words that say nothing about what a file is for."""
 
-OTHERS_WORDS = {"DATA_LAYOUT", "manager"}
-"""LLVM's data layout, MLIR's and LLVM's pass managers: their words for their things."""
+OTHERS_WORDS = {"DATA_LAYOUT", "manager", "utils"}
+"""LLVM's data layout, MLIR's and LLVM's pass managers, what Triton's drivers have: their words for
+their things."""
 
 
 def sources() -> Iterator[Path]:

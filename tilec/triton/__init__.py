@@ -1,5 +1,8 @@
-"""Triton's kernels in tilec: `kernel(text)` launches what is written in Triton's IR (TTIR)."""
+"""Triton's kernels in tilec, from Triton's IR (TTIR) or where they run; see the README."""
 
-from tilec.triton.kernel import TritonKernel, kernel
+from tilec.triton.kernel import TritonKernel
+from tilec.triton.takeover.hooks import disable, enable
+from tilec.triton.takeover.wish import FallbackWarning
+from tilec.triton.ways_in import kernel
 
-__all__ = ["TritonKernel", "kernel"]
+__all__ = ["FallbackWarning", "TritonKernel", "disable", "enable", "kernel"]

@@ -82,7 +82,8 @@ class TritonKernel:
     `text`: its TTIR; `name`: of the text, in messages; `kernel`: which function, if there are
     several; `device`: where to run, None for where the arrays are. Arguments are the function's, in
     its order: arrays for pointers, of which the first element's address counts, and numbers; a
-    descriptor brings the numbers that follow it.
+    descriptor brings the numbers that follow it. `latest`: what a launch that was like none before
+    it ran last.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class TritonKernel:
         self._descriptors = described(self.function)
         self._plans: dict[Any, Plan] = {}
         self._compiled: dict[Any, CompiledKernel] = {}
+        self.latest: CompiledKernel | None = None
         self._known = KnownLaunches()
 
     def __repr__(self) -> str:
@@ -132,7 +134,7 @@ class TritonKernel:
             found[0].start(starts, arguments, stream)
             return found[0]
         device, bound = self._bound(arguments, grid, nan)
-        kernel = self._launched(device, bound, grid)
+        kernel = self.latest = self._launched(device, bound, grid)
         loaded = device.load(kernel)
         if device.kind != CUDA:
             device.launch(loaded, bound.values, grid)
@@ -324,17 +326,6 @@ class TritonKernel:
         )
         dump = next_dump(f"{self.name}.{target.name}")
         return compile_module(module, target, ptx_version=version, dump_dir=dump)
-
-
-def kernel(text: str, name: str = "<ttir>", kernel: str | None = None) -> TritonKernel:
-    """The kernel of a TTIR text, to be launched: see `TritonKernel`. CompileError for a text that
-    is none, or that has several kernels and none named `kernel`."""
-    return TritonKernel(text, name, kernel)
-
-
-def _is_pointer(argument: Value) -> bool:
-    """Whether an argument is a pointer, or a descriptor, of whose array the launch takes one."""
-    return argument.type.pointee is not None or argument.type.block is not None
 
 
 def _pointer(argument: Value, value: Any) -> ArrayView:

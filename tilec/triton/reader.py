@@ -108,7 +108,9 @@ class _Reader:
             label, _, rest = plain.partition(":")
             kind, attributes = _with_attributes(rest)
             named = self.locations.name(locations[0]) if locations else None
-            known = named if named and named.isidentifier() else label.strip()[1:]
+            known = (
+                named if named and named.isidentifier() else re.sub(r"\W", "_", label.strip()[1:])
+            )
             value = Value(_unused(known, body.arguments), parse_type(kind), body, number)
             body.arguments.append(value)
             scope[label.strip()] = [value]

@@ -1,0 +1,132 @@
+"""`JITFunction.run` while tilec compiles: launches like one before start at once.
+
+Triton's own `run` binds arguments, asks what to specialise for, and looks the kernel up, which
+costs more of the host than the launch itself. What follows from the arguments alone is remembered
+here by them, as they stand in the call; everything else goes Triton's way, to `launcher.py`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilec.runtime.streams import current_stream_in
+from tilec.triton.known_launches import Known, KnownLaunches, tensor_classes
+from tilec.triton.takeover.assembly import with_assembly
+from tilec.triton.takeover.wish import Wish
+
+_ABSENT = object()
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A launch that went Triton's way: `known` by the kernel's arguments, each of which is the
+    function's parameter of the number that `parameters` gives."""
+
+    known: Known
+    parameters: tuple[int, ...]
+
+
+class _Here(threading.local):
+    last: Launched | None = None
+
+
+_here = _Here()
+
+
+def note(launched: Launched | None) -> None:
+    """Said by a launcher: the last launch of this thread."""
+    _here.last = launched
+
+
+class Calls:
+    """The calls of one `@triton.jit` function, under one wish. `run`: Triton's way."""
+
+    def __init__(self, function: Any, run: Callable[..., Any], wish: Wish) -> None:
+        self._function, self._run, self.wish = function, run, wish
+        self._names: Sequence[str] = function.arg_names
+        self._defaults = {
+            name: parameter.default
+            for name, parameter in function.signature.parameters.items()
+            if parameter.default is not parameter.empty
+        }
+        self._constants = frozenset(p.name for p in function.params if p.is_constexpr)
+        self._known = KnownLaunches(_kinds())
+        self._runtime = importlib.import_module("triton.knobs").runtime
+        self._stream: Callable[[int], int] = current_stream_in("torch")
+
+    def call(
+        self, arguments: tuple[Any, ...], named: Mapping[str, Any], grid: Any, warmup: bool
+    ) -> Any:
+        """Launches; gives Triton's compiled kernel."""
+        if warmup or self._function.pre_run_hooks or self._has_hooks():
+            return with_assembly(self._run(*arguments, grid=grid, warmup=warmup, **named))
+        row = (*arguments, *named.values())
+        key, starts = self._known.key(row, None)
+        if key is None:
+            return with_assembly(self._run(*arguments, grid=grid, warmup=warmup, **named))
+        if callable(grid):
+            grid = grid(
+                {**self._defaults, **dict(zip(self._names, arguments, strict=False)), **named}
+            )
+        grid = tuple(grid)
+        key = (key, grid, *named, *self._fixed_fractions(row, named))
+        found = self._known.find(key, starts, row)
+        if found is None:
+            return self._new(key, row, arguments, grid, named)
+        self._check_globals()
+        known, kernel = found
+        known.start(starts, row, self._stream(known.plan.device_index))
+        return kernel
+
+    def _has_hooks(self) -> bool:
+        """Whether somebody wants to hear of launches."""
+        enter, leave = self._runtime.launch_enter_hook, self._runtime.launch_exit_hook
+        return bool(getattr(enter, "calls", enter) or getattr(leave, "calls", leave))
+
+    def _fixed_fractions(self, row: Sequence[Any], named: Mapping[str, Any]) -> list[str]:
+        """Constants that are fractions, which launches do tell apart, exactly."""
+        if float not in map(type, row):
+            return []
+        given = len(row) - len(named)
+        names = (*self._names[:given], *named)
+        return [
+            value.hex()
+            for name, value in zip(names, row, strict=False)
+            if type(value) is float and (name in self._constants or name not in self._names)
+        ]
+
+    def _check_globals(self) -> None:
+        """As Triton's way does before every launch. RuntimeError where a global is another one."""
+        for (name, _), (value, holder) in self._function.used_global_vals.items():
+            if holder.get(name, _ABSENT) != value:
+                raise RuntimeError(
+                    f"Global variable {name} has changed since {self._function.__name__} was "
+                    f"compiled, from {value} to {holder.get(name)}"
+                )
+
+    def _new(
+        self, key: Any, row: Sequence[Any], arguments: Sequence[Any], grid: Any,
+        named: Mapping[str, Any],
+    ) -> Any:  # fmt: skip
+        """Triton's way; the launch is remembered where it can be."""
+        note(None)
+        kernel = with_assembly(self._run(*arguments, grid=grid, warmup=False, **named))
+        last = _here.last
+        if last is not None:
+            tensors = [place for place, value in enumerate(row) if type(value) in tensor_classes()]
+            of = {name: place for place, name in enumerate(self._names[: len(arguments)])}
+            of |= {name: len(arguments) + number for number, name in enumerate(named)}
+            places = [of.get(self._names[number]) for number in last.parameters]
+            pointers = [tensors.index(place) for place in places if place in tensors]
+            self._known.remember(key, last.known.seen_from(pointers, places), kernel)
+        return kernel
+
+
+def _kinds() -> list[type]:
+    """Classes of constants that Triton's kernels take beside numbers."""
+    language = importlib.import_module("triton.language")
+    return [language.dtype, importlib.import_module("triton.runtime.jit").JITFunction]
