@@ -260,6 +260,12 @@ def test_mistakes(tilec_command, words: tuple[str, ...], message: str) -> None:
     assert done.output == ""
 
 
+def test_multiples_are_promised_of_triton_s_numbers(tilec_command) -> None:
+    done = tilec_command("compile", MATMUL_PY, *SPECS, "--arg", "n:i32:16")
+    assert done.code == 2
+    assert "--arg n: only Triton's kernels know of multiples" in done.errors
+
+
 def test_several_kernels_need_a_name(tilec_command) -> None:
     both = COPY + COPY[COPY.index("func.func") :].replace("@copy", "@move")
     assert "<stdin>:1:1: error: expected one kernel or a name; found: copy, move" in (

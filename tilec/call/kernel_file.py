@@ -20,7 +20,12 @@ def load_kernel(path: str, name: str | None = None) -> Kernel:
     CompileError where the file cannot be read or raises (with the position in it), or has no such
     kernel.
     """
-    found = [_untuned(value) for value in vars(_run(path)).values()]
+    return kernel_of(load_file(path), path, name)
+
+
+def kernel_of(module: ModuleType, path: str, name: str | None = None) -> Kernel:
+    """The kernel of a file that was run; see `load_kernel`."""
+    found = [_untuned(value) for value in vars(module).values()]
     kernels = {
         value.name: value
         for value in found
@@ -49,8 +54,9 @@ def _absolute(path: str) -> Path:
     return Path(path).resolve()
 
 
-def _run(path: str) -> ModuleType:
-    """The file as a module of its own; its directory is importable, as for a script."""
+def load_file(path: str) -> ModuleType:
+    """The file as a module of its own; its directory is importable, as for a script. CompileError
+    where it cannot be read or raises."""
     file = _absolute(path)
     if not file.is_file():
         raise CompileError(f"cannot read {path}: no such file")

@@ -2,7 +2,7 @@
 
     spec    := name part* ':' type
     part    := '[' number ']' | '.' name              of a tuple, of an object with fields
-    type    := dtype                                  a scalar
+    type    := dtype [':' d]                          a scalar, of Triton's kernels a multiple of d
              | dtype '[' sizes [';' strides] ']' ['@' alignment]   an array
     sizes   := size (',' size)*               size: '?', '?:d' (a multiple of d), or a number
     strides := the same, in elements; without them: '?' but the last, which is 1
@@ -38,7 +38,8 @@ NAME = re.compile(r"[A-Za-z_]\w*(?:\[\d+\]|\.[A-Za-z_]\w*)*")
 """Of a parameter, or of a part of one: `x`, `xs[0]`, `p.weight`."""
 _SPEC = re.compile(
     rf"(?P<name>{NAME.pattern})\s*:\s*(?P<dtype>\w+)\s*"
-    r"(?:\[(?P<sizes>[^\];]*)(?:;(?P<strides>[^\]]*))?\]\s*(?:@\s*(?P<align>\d+))?)?"
+    r"(?::\s*(?P<multiple>\d+)"
+    r"|\[(?P<sizes>[^\];]*)(?:;(?P<strides>[^\]]*))?\]\s*(?:@\s*(?P<align>\d+))?)?"
 )
 _DIMENSION = re.compile(r"\?(?:\s*:\s*(?P<divisor>\d+))?|(?P<number>\d+)")
 
@@ -66,7 +67,8 @@ def parse_type(name: str, text: str) -> Parameter:
     if match["sizes"] is None and dtype.is_code:
         raise ValueError(f"argument {name!r}: {dtype} comes in arrays, e.g. {dtype}[?,?]")
     if match["sizes"] is None:
-        return Parameter(name, "scalar", dtype.mlir)
+        multiple = max(1, int(match["multiple"] or 1))
+        return Parameter(name, "scalar", dtype.mlir, facts=Facts(multiple))
     sizes, size_divisors = _dimensions(name, "size", match["sizes"])
     if match["strides"] is None:
         strides: list[int | None] = [None] * (len(sizes) - 1) + [1]

@@ -4,14 +4,18 @@ alone, since the frontend takes a while to load."""
 from __future__ import annotations
 
 import argparse
+import importlib
 
 from mlir import ir
 
-from tilec.call.kernel_file import load_kernel
+from tilec.call.kernel_file import kernel_of, load_file
 from tilec.cli.arguments import given_demands, split_name
 from tilec.cli.input import Input
+from tilec.cli.triton_kernels import take_over_on_import
 from tilec.hardware.target import Target
 from tilec.messages.diagnostics import CompileError
+from tilec.runtime.cuda.driver import no_device_reason
+from tilec.runtime.device import EMULATOR
 
 _HELP = "help: describe arrays and scalars with --arg, constants with --const"
 
@@ -19,7 +23,17 @@ _HELP = "help: describe arrays and scalars with --arg, constants with --const"
 def read(arguments: argparse.Namespace) -> Input:
     """The kernel INPUT names. CompileError if its file cannot be read or run."""
     path, name = split_name(arguments.input)
-    kernel = load_kernel(path, name or arguments.kernel).demanding(**given_demands(arguments))
+    name = name or arguments.kernel
+    if no_device_reason() is not None:  # Triton alone would find no device for the file's tensors
+        take_over_on_import(device=EMULATOR)
+    module = load_file(path)
+    found = getattr(module, name or "", None)
+    if name is not None and type(found).__module__.startswith("triton."):
+        return importlib.import_module("tilec.cli.jit_input").read(found, name, arguments)
+    for parameter in arguments.arg:
+        if parameter.kind == "scalar" and parameter.facts.align > 1:
+            arguments.fail(f"--arg {parameter.name}: only Triton's kernels know of multiples")
+    kernel = kernel_of(module, path, name).demanding(**given_demands(arguments))
 
     def other(target: Target, number: int) -> ir.Module | None:
         try:

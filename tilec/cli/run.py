@@ -1,8 +1,9 @@
 """Runs a Python file whose kernels launch on a GPU or on the CPU emulator.
 
 FILE.py runs as a script, with the rest of the line as its arguments; FILE.py:NAME calls the
-function NAME of it instead. The device is that of every launch that names no other. The options
-below may also follow the file; what stands behind `--` is the script's in any case.
+function NAME of it instead. The device is that of every launch that names no other; the emulator
+also launches kernels of @triton.jit, on tensors in host memory. The options below may also follow
+the file; what stands behind `--` is the script's in any case.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from types import TracebackType
 
 from tilec.cli.arguments import split_name
 from tilec.cli.parser import Parser
+from tilec.cli.triton_kernels import take_over_as_asked, take_over_on_import
 from tilec.messages.diagnostics import CompileError, InternalError
-from tilec.runtime.device import device
+from tilec.runtime.device import EMULATOR, device
 from tilec.runtime.emulator_device import MODES
 from tilec.runtime.errors import ArgumentError, ArtefactError, DeviceError
 
@@ -68,9 +70,13 @@ def run(arguments: argparse.Namespace) -> int:
     if name is not None:
         os.environ["TILEC_DEVICE"] = name
     try:
-        device()
+        found = device()
     except (ValueError, DeviceError) as error:
         raise CompileError(str(error)) from None
+    if found.kind == EMULATOR:
+        take_over_on_import(device=found.name)
+    else:
+        take_over_as_asked()
     sys.argv = [path, *own]
     sys.path.insert(0, str(Path(path).resolve().parent))
     try:

@@ -21,8 +21,9 @@ class Facts:
     """The facts that the compiler assumed of an array argument; the launcher checks them at every
     call.
 
-    `align`: the pointer is a multiple of this many bytes. `sizes`/`strides`: known divisor, in
-    elements, of each size/stride (1 = nothing known). A violated fact is a launch error.
+    `align`: the pointer is a multiple of this many bytes, a scalar of this number.
+    `sizes`/`strides`: known divisor, in elements, of each size/stride (1 = nothing known). A
+    violated fact is a launch error.
     """
 
     align: int = 1
