@@ -62,7 +62,6 @@ def key(*arguments: Any, grid: Any = GRID) -> Any:
     [
         (Tensor(0x7000), Tensor(0x9000), 7, 1.5),
         (Tensor(0x7000), Tensor(0x9000), 7, 2.5),
-        (Parameter(0x7000), Tensor(0x9000), 7, 1.5),
         (Tensor(0x1000, storage=0x800), Tensor(0x3000), 7, 1.5),
     ],
 )
@@ -82,6 +81,14 @@ def test_other_pointers_and_fractions_are_alike(other: tuple[Any, ...]) -> None:
 )
 def test_what_is_not_alike(other: tuple[Any, ...]) -> None:
     assert key(*other) != key(Tensor(0x1000), Tensor(0x3000), 7)
+
+
+def test_tensors_whose_gradient_is_recorded_are_known() -> None:
+    assert key(Parameter(0x1000), 7) == key(Parameter(0x2000), 7) is not None
+
+
+def test_numbers_that_are_equal_are_told_apart_by_their_classes() -> None:
+    assert len({key(Tensor(0x1000), one) for one in (1, True, 1.0)}) == 3
 
 
 def test_another_grid_is_another_launch() -> None:

@@ -14,9 +14,9 @@ import functools
 import itertools
 import sys
 import threading
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilec.executable.kernel import Grid
 from tilec.hardware.sizes import VECTOR_BYTES
@@ -29,8 +29,7 @@ _MOST_ALIKE = 8
 """Of one key: in place and not, near each other and far."""
 
 
-@dataclass(frozen=True)
-class Lying:
+class Lying(NamedTuple):
     """How two pointers lie in memory, by their numbers: `second - first` is `low`, if that is
     `high`, else no number between the two."""
 
@@ -41,8 +40,9 @@ class Lying:
 
     def holds(self, starts: Sequence[int]) -> bool:
         """Whether it is so."""
-        apart = starts[self.second] - starts[self.first]
-        return apart == self.low if self.low == self.high else not self.low < apart < self.high
+        first, second, low, high = self
+        apart = starts[second] - starts[first]
+        return apart == low if low == high else not low < apart < high
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,16 @@ class Known:
             arrays=tuple((pointers[number], bytes_) for number, bytes_ in self.arrays),
             numbers=tuple((v, at if at is None else places[at]) for v, at in self.numbers),
             lying=tuple(
-                replace(pair, first=pointers[pair.first], second=pointers[pair.second])
+                pair._replace(first=pointers[pair.first], second=pointers[pair.second])
                 for pair in self.lying
             ),
             memories=tuple((places[place] or 0, *rest) for place, *rest in self.memories),
         )
+
+
+Reader = Callable[[Sequence[Any], Any], tuple[Any, tuple[int, ...]]]
+"""Of arguments, and what is told apart beside them: a key, none where one needs a look, and the
+addresses of the pointers."""
 
 
 class KnownLaunches:
@@ -104,31 +109,16 @@ class KnownLaunches:
         self._kinds = frozenset((int, bool, str, type(None), *kinds))
         self._known: dict[Any, list[tuple[Known, Any]]] = {}
 
-    def key(self, arguments: Iterable[Any], grid: Grid | None) -> tuple[Any, list[int]]:
+    def reader(self, arguments: Iterable[Any]) -> Reader | None:
+        """What reads keys of arguments of these classes; None where one is of another class than
+        those that are known."""
+        return _reader(tuple(map(type, arguments)), tensor_classes(), self._kinds)
+
+    def key(self, arguments: Sequence[Any], grid: Grid) -> tuple[Any, tuple[int, ...]]:
         """What launches alike have alike, and the pointers' addresses; no key where an argument is
         of another class, or needs a look."""
-        tensors = tensor_classes()
-        parts: list[Any] = [threading.get_ident(), grid]
-        starts: list[int] = []
-        bits = 0
-        for value in arguments:
-            kind = value.__class__
-            if kind in tensors:
-                if value.is_neg():
-                    return None, []
-                start = value.data_ptr()
-                bits |= start
-                starts.append(start)
-                parts += value.dtype, value.get_device()
-            elif kind is float:
-                parts.append(kind)
-            elif kind in self._kinds:
-                parts += kind, value
-            else:
-                return None, []
-        if bits % VECTOR_BYTES:
-            parts += [start % VECTOR_BYTES for start in starts]
-        return tuple(parts), starts
+        read = self.reader(arguments)
+        return (None, ()) if read is None else read(arguments, grid)
 
     def find(
         self, key: Any, starts: Sequence[int], arguments: Sequence[Any]
@@ -147,6 +137,45 @@ class KnownLaunches:
         if len(alike) >= _MOST_ALIKE:
             alike.clear()
         alike.append((known, beside))
+
+
+_READER = """
+def read(arguments, beside):
+    {names}, = arguments
+    {pointers}
+    {refuse}
+    return (of, ident(), beside, {values}), ({starts})
+"""
+
+
+@functools.lru_cache(1024)
+def _reader(
+    classes: tuple[type, ...], tensors: frozenset[type], kinds: frozenset[type]
+) -> Reader | None:
+    """A function for arguments of these classes: it asks each what launches alike have alike, with
+    no loop and no question after a class. Its text has numbers alone."""
+    if not all(kind in tensors or kind in kinds or kind is float for kind in classes):
+        return None
+    pointers = [n for n, kind in enumerate(classes) if kind in tensors]
+    values = [f"a{n}" for n, kind in enumerate(classes) if kind in kinds]
+    bits = " | ".join(f"p{n}" for n in pointers)
+    negated = " or ".join(f"a{n}.is_neg()" for n in pointers)
+    starts = "".join(f"p{n}, " for n in pointers)
+    low = "".join(f"p{n} % {VECTOR_BYTES}, " for n in pointers)
+    text = _READER.format(
+        names=", ".join(f"a{n}" for n in range(len(classes))) or "_",
+        pointers="; ".join(f"p{n} = a{n}.data_ptr()" for n in pointers) or "pass",
+        refuse=f"if {negated}: return None, ()" if pointers else "",
+        values=", ".join([
+            *(f"a{n}.dtype, a{n}.get_device()" for n in pointers), *values,
+            f"({bits}) % {VECTOR_BYTES} and ({low})" if pointers else "0",
+        ]),
+        starts=starts,
+    )  # fmt: skip
+    # The classes themselves tell 1 and True apart.
+    names: dict[str, Any] = {"ident": threading.get_ident, "of": classes}
+    exec(compile(text, "<key of a launch>", "exec"), names)
+    return names["read"]
 
 
 @functools.cache

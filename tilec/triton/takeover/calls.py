@@ -11,10 +11,10 @@ import importlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilec.runtime.streams import current_stream_in
-from tilec.triton.known_launches import Known, KnownLaunches, tensor_classes
+from tilec.triton.known_launches import Known, KnownLaunches, Reader, tensor_classes
 from tilec.triton.takeover.assembly import with_assembly
 from tilec.triton.takeover.wish import Wish
 
@@ -28,6 +28,15 @@ class Launched:
 
     known: Known
     parameters: tuple[int, ...]
+
+
+class Form(NamedTuple):
+    """Calls alike: what reads their keys, none where an argument is of an unknown class; the places
+    of constants that are fractions, which launches do tell apart, exactly; names of arguments."""
+
+    read: Reader | None
+    fractions: tuple[int, ...]
+    names: tuple[str, ...]
 
 
 class _Here(threading.local):
@@ -55,6 +64,7 @@ class Calls:
         }
         self._constants = frozenset(p.name for p in function.params if p.is_constexpr)
         self._known = KnownLaunches(_kinds())
+        self._forms: dict[Any, Form] = {}
         self._runtime = importlib.import_module("triton.knobs").runtime
         self._stream: Callable[[int], int] = current_stream_in("torch")
 
@@ -65,15 +75,19 @@ class Calls:
         if warmup or self._function.pre_run_hooks or self._has_hooks():
             return with_assembly(self._run(*arguments, grid=grid, warmup=warmup, **named))
         row = (*arguments, *named.values())
-        key, starts = self._known.key(row, None)
+        form = self._forms.get((*map(type, row), *named)) or self._form(row, named)
+        key, starts = None, ()
+        if form.read is not None:
+            if callable(grid):
+                bound = dict(self._defaults)
+                bound.update(zip(self._names, arguments, strict=False))
+                bound.update(named)
+                grid = grid(bound)
+            grid = tuple(grid)
+            fixed = [row[place].hex() for place in form.fractions]
+            key, starts = form.read(row, (grid, form.names, *fixed))
         if key is None:
             return with_assembly(self._run(*arguments, grid=grid, warmup=warmup, **named))
-        if callable(grid):
-            grid = grid(
-                {**self._defaults, **dict(zip(self._names, arguments, strict=False)), **named}
-            )
-        grid = tuple(grid)
-        key = (key, grid, *named, *self._fixed_fractions(row, named))
         found = self._known.find(key, starts, row)
         if found is None:
             return self._new(key, row, arguments, grid, named)
@@ -82,22 +96,22 @@ class Calls:
         known.start(starts, row, self._stream(known.plan.device_index))
         return kernel
 
+    def _form(self, row: Sequence[Any], named: Mapping[str, Any]) -> Form:
+        """What calls with arguments of these classes, given so, have alike."""
+        names = (*self._names[: len(row) - len(named)], *named)
+        fractions = tuple(
+            place
+            for place, (name, value) in enumerate(zip(names, row, strict=False))
+            if type(value) is float and (name in self._constants or name not in self._names)
+        )
+        found = Form(self._known.reader(row), fractions, tuple(named))
+        self._forms[(*map(type, row), *named)] = found
+        return found
+
     def _has_hooks(self) -> bool:
         """Whether somebody wants to hear of launches."""
         enter, leave = self._runtime.launch_enter_hook, self._runtime.launch_exit_hook
         return bool(getattr(enter, "calls", enter) or getattr(leave, "calls", leave))
-
-    def _fixed_fractions(self, row: Sequence[Any], named: Mapping[str, Any]) -> list[str]:
-        """Constants that are fractions, which launches do tell apart, exactly."""
-        if float not in map(type, row):
-            return []
-        given = len(row) - len(named)
-        names = (*self._names[:given], *named)
-        return [
-            value.hex()
-            for name, value in zip(names, row, strict=False)
-            if type(value) is float and (name in self._constants or name not in self._names)
-        ]
 
     def _check_globals(self) -> None:
         """As Triton's way does before every launch. RuntimeError where a global is another one."""

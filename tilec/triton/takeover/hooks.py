@@ -100,7 +100,7 @@ def _running(theirs: Any) -> Any:
         if now is None:
             return theirs(self, *arguments, grid=grid, warmup=warmup, **named)
         calls = self.__dict__.get(_CALLS)
-        if calls is None or calls.wish != now:
+        if calls is None or calls.wish is not now:
             calls = self.__dict__[_CALLS] = Calls(self, functools.partial(theirs, self), now)
         return calls.call(arguments, named, grid, warmup)
 
