@@ -49,9 +49,13 @@ def test_one_kernel_beside_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = tilec.triton.kernel(jit_kernels.add, device="emulator:check")
     jit_kernels.assert_right(*jit_kernels.launch_add(ours, "cpu", 700))
     target = GPUTarget("cuda", 90, 32)
-    assert triton.compiler.compiler.make_backend(target).binary_ext == "cubin"
-    with wished(Wish()):
-        assert triton.compiler.compiler.make_backend(target).binary_ext == "tilec"
+    wishes = (None, Wish(), Wish("triton"))
+    found = []
+    for one in wishes:
+        with wished(one):
+            found.append(triton.compiler.compiler.make_backend(target))
+    assert [backend.binary_ext for backend in found] == ["cubin", "tilec", "tilec"]
+    assert len({backend.hash() for backend in found}) == 3  # the key of Triton's cache on disk
 
 
 def test_compilers_do_not_share_kernels(taken: None) -> None:
