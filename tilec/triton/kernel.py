@@ -328,6 +328,11 @@ class TritonKernel:
         return compile_module(module, target, ptx_version=version, dump_dir=dump)
 
 
+def _is_pointer(argument: Value) -> bool:
+    """Whether an argument is a pointer, or a descriptor, of whose array the launch takes one."""
+    return argument.type.pointee is not None or argument.type.block is not None
+
+
 def _pointer(argument: Value, value: Any) -> ArrayView:
     # As Triton, which does not ask whether gradients are recorded.
     plain = value.detach() if getattr(value, "requires_grad", False) else value
