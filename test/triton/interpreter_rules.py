@@ -252,6 +252,8 @@ _UPDATES: Mapping[str, Callable[[Any, Any], Any]] = {
     "or": lambda one, two: one | two,
     "xor": lambda one, two: one ^ two,
     "exch": lambda one, two: two,
+    "fmax": np.fmax,
+    "fmin": np.fmin,
 }
 
 

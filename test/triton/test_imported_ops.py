@@ -96,6 +96,18 @@ def test_descriptors_as_arguments(target: str, padding: str) -> None:
     np.testing.assert_array_equal(out, before)
 
 
+@pytest.mark.parametrize(("word", "right"), [("max", np.maximum), ("min", np.minimum)])
+def test_the_largest_of_floats_by_descriptor(word: str, right: Any) -> None:
+    text = (KERNELS / "host_descriptors.ttir").read_text().replace("8x16xsi32", "8x16xf32")
+    text = text.replace("reduce add, %sum[%2, %3], %5", f"reduce {word}, %sum[%2, %3], %4")
+    text = text.replace(">>, tensor<8x16xi32>", ">>, tensor<8x16xf32>")
+    a, best = (RNG.standard_normal((8, 16)).astype(np.float32) for _ in range(2))
+    expected, out = right(a, best), np.zeros((8, 16), np.float32)
+    rows = np.arange(8, dtype=np.int32)
+    tilec.triton.kernel(text).on("emulator:check")[1, 1](a, best, out, rows)
+    np.testing.assert_array_equal(best, expected)
+
+
 def test_an_array_is_a_descriptor_of_all_of_it(target: str) -> None:
     a, total = np.full((8, 16), 3, np.float32), np.zeros((8, 16), np.int32)
     out = np.zeros((8, 16), np.float32)

@@ -91,9 +91,9 @@ class _Access:
         if word is None:
             raise self.op.error(f"unknown kind of update: {', '.join(self.op.words)}")
         if not kind.is_integer:
-            if word != "add":
+            if word not in ("add", "min", "max"):
                 raise self.op.error(f"{word} of {kind.element}")
-            return "fadd"
+            return f"f{word}"
         unsigned = "xui" in self.op.operands[0].type.element
         return f"u{word}" if unsigned and word in ("min", "max") else word
 

@@ -38,8 +38,10 @@ _KINDS = {
     "or": "ori",
     "xor": "xori",
     "exch": "exchange",
+    "fmax": "maxf",
+    "fmin": "minf",
 }
-"""tile.atomic_rmw's names for Triton's."""
+"""tile.atomic_rmw's names for Triton's, which has none for floats but by descriptor."""
 _EVICTION = {"evict_first": "evict_first", "evict_last": "evict_last"}
 """Hints that both have; others are left out."""
 
