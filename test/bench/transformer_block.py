@@ -1,0 +1,216 @@
+"""Trains a transformer block under `torch.compile`, with tilec's kernels and with torch's own.
+
+    python test/bench/transformer_block.py                    # 100 steps on a GPU, a step's time
+    python test/bench/transformer_block.py --tiny --steps 3   # on the emulator: that it is right
+
+Attention and its gradients, RMS norm, products with their epilogues and the loss are tilec's, as
+operators of one graph; the rest is torch's. Both begin with the same weights and see the same data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+import torch  # noqa: E402
+
+import tilec  # noqa: E402
+import tilec.language as tl  # noqa: E402
+from tilec.examples.attention import LOG2_E, attend  # noqa: E402
+from tilec.examples.attention_backward import (  # noqa: E402
+    key_gradients,
+    query_gradients,
+    weigh_gradients,
+)
+from tilec.examples.cross_entropy import cross_entropy  # noqa: E402
+from tilec.examples.rms_norm import rms_norm, rms_norm_gradients, sum_columns  # noqa: E402
+
+EPS = 1e-6
+PROGRAMS = 264
+"""Partial sums of a norm's weight, two a multiprocessor of an H200; not timed."""
+WARM_STEPS = 10
+"""Steps before those that are timed: compilation, graphs, clocks."""
+
+
+@tilec.kernel(grid=lambda q, BM: (tl.cdiv(q.shape[2], BM), q.shape[1], q.shape[0]))
+def attention_with_logs(
+    q: tl.array,
+    k: tl.array,
+    v: tl.array,
+    o: tl.array,
+    logs: tl.array,
+    scale: tl.f32,
+    D: tl.const,
+    BM: tl.const = tl.auto,
+    BN: tl.const = tl.auto,
+):
+    """Causal attention, and per query the base-2 logarithm of its sum of weights."""
+    batch, head, m = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BM
+    factor = scale * LOG2_E
+    query = tl.load(q, (batch, head, m, 0), (BM, D))
+    state = (tl.full((BM,), -tl.inf, tl.f32), tl.zeros((BM,), tl.f32), tl.zeros((BM, D), tl.f32))
+    for n in tl.range(0, tl.minimum(k.shape[2], m + BM), BN):
+        key = tl.load(k, (batch, head, n, 0), (BN, D))
+        value = tl.load(v, (batch, head, n, 0), (BN, D))
+        visible = n + tl.arange(BN)[None, :] <= m + tl.arange(BM)[:, None]
+        state = attend(state, query, key, value, factor, visible)
+    highest, total, acc = state
+    tl.store(o, (batch, head, m, 0), (acc / total[:, None]).to(o.dtype))
+    tl.store(logs, (batch, head, m), highest + tl.log2(total))
+
+
+def _attention(q: Any, k: Any, v: Any) -> Any:
+    o, logs = torch.empty_like(q), q.new_empty(q.shape[:3], dtype=torch.float32)
+    attention_with_logs(q, k, v, o, logs, 1 / math.sqrt(q.shape[3]), D=q.shape[3])
+    return o, (q, k, v, o, logs)
+
+
+def _attention_gradients(kept: Any, do: Any) -> Any:
+    q, k, v, o, logs = kept
+    do, width, scale = do.contiguous(), q.shape[3], 1 / math.sqrt(q.shape[3])
+    delta = torch.empty_like(logs)
+    dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
+    weigh_gradients(o, do, delta, D=width)
+    key_gradients(q, k, v, do, logs, delta, dk, dv, scale, D=width, CAUSAL=True)
+    query_gradients(q, k, v, do, logs, delta, dq, scale, D=width, CAUSAL=True)
+    return dq, dk, dv
+
+
+def _norm(x: Any, weight: Any) -> Any:
+    y, scales = torch.empty_like(x), x.new_empty(x.shape[0], dtype=torch.float32)
+    rms_norm(x, weight, y, scales, EPS, x.shape[1])
+    return y, (x, weight, scales)
+
+
+def _norm_gradients(kept: Any, dy: Any) -> Any:
+    x, weight, scales = kept
+    dx, dweight = torch.empty_like(x), torch.empty_like(weight)
+    partial = x.new_empty((min(PROGRAMS, x.shape[0]), x.shape[1]), dtype=torch.float32)
+    rms_norm_gradients(dy.contiguous(), x, weight, scales, dx, partial, x.shape[1])
+    sum_columns(partial, dweight)
+    return dx, dweight
+
+
+def _loss(logits: Any, labels: Any) -> Any:
+    slopes, losses = logits.clone(), logits.new_empty(logits.shape[0], dtype=torch.float32)
+    cross_entropy(slopes, labels, losses, 0.0)
+    return losses, (slopes,)
+
+
+def _loss_gradients(kept: Any, dlosses: Any) -> Any:
+    return (kept[0] * dlosses[:, None]).to(kept[0].dtype), None
+
+
+def product(x: Any, weight: Any, activation: str | None = None) -> Any:
+    """A linear layer of torch's."""
+    y = x @ weight
+    return y if activation is None else torch.nn.functional.silu(y)
+
+
+OURS = {
+    "attention": tilec.autograd(_attention, _attention_gradients),
+    "norm": tilec.autograd(_norm, _norm_gradients),
+    "product": lambda x, w, activation=None: tilec.ops.matmul(x, w, activation=activation),
+    "losses": tilec.autograd(_loss, _loss_gradients),
+}
+TORCHS = {
+    "attention": lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(
+        q, k, v, is_causal=True
+    ),
+    "norm": lambda x, w: torch.nn.functional.rms_norm(x, (x.shape[1],), w, EPS),
+    "product": product,
+    "losses": lambda z, labels: torch.nn.functional.cross_entropy(
+        z.float(), labels, reduction="none"
+    ),
+}
+
+
+def loss_of(operations: dict[str, Callable[..., Any]], heads: int) -> Callable[..., Any]:
+    """The block with these operations: tokens (batch, length) and weights to the mean loss."""
+    norm, multiply = operations["norm"], operations["product"]
+
+    def loss(tokens: Any, labels: Any, w: dict[str, Any]) -> Any:
+        batch, length = tokens.shape
+        x = w["embedding"][tokens].flatten(0, 1)
+        qkv = multiply(norm(x, w["norm1"]), w["qkv"]).view(batch, length, 3, heads, -1)
+        q, k, v = (qkv[:, :, n].transpose(1, 2).contiguous() for n in range(3))
+        o = operations["attention"](q, k, v).transpose(1, 2).reshape(x.shape)
+        x = x + multiply(o, w["out"])
+        x = x + multiply(multiply(norm(x, w["norm2"]), w["up"], "silu"), w["down"])
+        logits = multiply(norm(x, w["norm3"]), w["head"])
+        return operations["losses"](logits, labels.flatten()).mean()
+
+    return loss
+
+
+def new_weights(width: int, vocabulary: int, dtype: Any, device: str) -> dict[str, Any]:
+    """The same at every call."""
+    made = torch.Generator().manual_seed(0)
+    shapes = {"qkv": (width, 3 * width), "out": (width, width), "up": (width, 4 * width)}
+    shapes |= {"down": (4 * width, width), "head": (width, vocabulary)}
+    w = {name: torch.randn(s, generator=made) / math.sqrt(s[0]) for name, s in shapes.items()}
+    w["embedding"] = torch.randn(vocabulary, width, generator=made)
+    w |= {f"norm{n}": torch.ones(width) for n in (1, 2, 3)}
+    return {name: t.to(device, dtype).requires_grad_() for name, t in w.items()}
+
+
+def train(step_of: Callable[..., Any], options: argparse.Namespace) -> tuple[list[float], float]:
+    """The loss at each step, and the median of a step's milliseconds."""
+    dtype = torch.float32 if options.tiny else torch.bfloat16
+    weights = new_weights(options.width, options.vocabulary, dtype, options.device)
+    optimizer = torch.optim.AdamW(weights.values(), lr=1e-3)
+    drawn = torch.Generator().manual_seed(1)
+    losses, times = [], []
+    for _ in range(options.steps):
+        shape = (options.batch, options.length)
+        tokens = torch.randint(options.vocabulary, shape, generator=drawn).to(options.device)
+        labels = (3 * tokens + 1) % options.vocabulary
+        begin = time.perf_counter()
+        loss = step_of(tokens, labels, weights)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(float(loss.detach()))  # waits for the step
+        times.append((time.perf_counter() - begin) * 1e3)
+    return losses, statistics.median(times[WARM_STEPS:] or times)
+
+
+def main() -> int:
+    """Trains three times (tilec's and torch's compiled, torch's eager) and compares."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--tiny", action="store_true", help="on the emulator")
+    options = parser.parse_args()
+    large = {"batch": 4, "length": 1024, "width": 1024, "heads": 8, "vocabulary": 8192}
+    small = {"batch": 1, "length": 40, "width": 32, "heads": 2, "vocabulary": 48}
+    vars(options).update(small if options.tiny else large)
+    options.device = "cpu" if options.tiny else "cuda"
+    backend = "aot_eager" if options.tiny else "inductor"
+    ours, torchs = loss_of(OURS, options.heads), loss_of(TORCHS, options.heads)
+    ways = {
+        "tilec's, compiled": torch.compile(ours, backend=backend, fullgraph=True),
+        "torch's, compiled": torch.compile(torchs, backend=backend, fullgraph=True),
+        "torch's, eager": torchs,
+    }
+    found = {name: train(step, options) for name, step in ways.items()}
+    expected = found["torch's, eager"][0]
+    for name, (losses, milliseconds) in found.items():
+        apart = max(abs(a - b) / b for a, b in zip(losses, expected, strict=True))
+        print(
+            f"{name:18} loss {losses[0]:.4f} to {losses[-1]:.4f}, at most {apart:.1e} apart, "
+            f"{milliseconds:.2f} ms a step"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
