@@ -345,7 +345,7 @@ def test_errors(text: str, message: str) -> None:
         module_ahead(text, "k.ttir")
 
 
-def test_parameters_of_one_name_have_a_number() -> None:
+def test_parameters_of_one_name_have_their_place() -> None:
     """Numbers behind a descriptor, and parts of a tuple, are named as it is."""
     text = (
         '#loc1 = loc("sizes")\nmodule {\n  tt.func public @k(%arg0: !tt.ptr<i32> loc("out"), '
@@ -355,7 +355,7 @@ def test_parameters_of_one_name_have_a_number() -> None:
     )
     out = np.zeros(1, np.int32)
     kernel = tilec.triton.kernel(text).on("emulator")
-    assert [a.name for a in kernel.function.arguments] == ["out", "sizes", "sizes_1"]
+    assert [a.name for a in kernel.function.arguments] == ["out", "sizes", "sizes_2"]
     kernel[1](out, 9, 5)
     assert out[0] == 4
 

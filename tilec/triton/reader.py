@@ -108,9 +108,8 @@ class _Reader:
             label, _, rest = plain.partition(":")
             kind, attributes = _with_attributes(rest)
             named = self.locations.name(locations[0]) if locations else None
-            known = (
-                named if named and named.isidentifier() else re.sub(r"\W", "_", label.strip()[1:])
-            )
+            plain_label = re.sub(r"\W", "_", label.strip()[1:])
+            known = named if named and named.isidentifier() else plain_label
             value = Value(_unused(known, body.arguments), parse_type(kind), body, number)
             body.arguments.append(value)
             scope[label.strip()] = [value]
@@ -214,9 +213,9 @@ class _Reader:
 
 
 def _unused(name: str, before: list[Value]) -> str:
-    """A parameter's name; the numbers behind a descriptor have the descriptor's, and a number."""
+    """A parameter's name; the numbers behind a descriptor have the descriptor's, and their place."""
     names = {value.name for value in before}
-    others = (f"{name}_{number}" for number in range(1, len(names) + 2))
+    others = (f"{name}_{number}" for number in range(len(before), 2 * len(before) + 2))
     return name if name not in names else next(one for one in others if one not in names)
 
 
