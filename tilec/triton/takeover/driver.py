@@ -28,6 +28,7 @@ from tilec.triton.takeover.wish import DeviceNumber, Wish, wish
 _MACHINE_CODE = b"\x7fELF"
 """What a cubin begins with (System V ABI, "ELF Header")."""
 _MOST_THREADS = 1024
+"""Of a CTA on every GPU (CUDA C++ Programming Guide, "Compute Capabilities")."""
 
 
 class Driver:
