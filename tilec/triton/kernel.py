@@ -157,7 +157,7 @@ class TritonKernel:
         """What a launch was, by the places of its arguments."""
         places = {a.name: place for place, a in enumerate(self.function.arguments)}
         wanted = bound.wanted
-        made = self.plan(wanted.nonnegative, wanted.sharing.flat, trusts=wanted.trusts)
+        made = self._planned(wanted)
         arrays = [value for value in bound.values if isinstance(value, ArrayView)]
         numbers = bound.values[len(arrays) :]
         open_roots = dict.fromkeys(rule.root for rule in made.arrays if rule.unbounded)

@@ -30,7 +30,7 @@ class Launcher:
         self._src, self._metadata, self._wish = src, metadata, wish
         self._types = tuple(src.signature.values())
         self._parameters: tuple[int, ...] | None = None
-        if not any(isinstance(kind, (tuple, list)) or kind in _SIGNS for kind in self._types):
+        if not any(map(_takes_more, self._types)):
             self._parameters = tuple(n for n, t in enumerate(self._types) if t != CONSTANT)
         self._theirs: Any = None
 
@@ -111,6 +111,11 @@ def _plain(kind: str, value: Any) -> Any:
     if hasattr(value, "data_ptr") and hasattr(value, "base"):
         return value.base
     return value
+
+
+def _takes_more(kind: Any) -> bool:
+    """Whether an argument is several of the kernel's, or another than what was passed."""
+    return isinstance(kind, (tuple, list)) or kind in _SIGNS or kind.startswith("tensordesc")
 
 
 _SIGNS: Mapping[str, int] = {f"u{bits}": 1 << (bits - 1) for bits in (8, 16, 32, 64)}
