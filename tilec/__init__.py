@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tilec.messages.diagnostics import CompileError, InternalError
     from tilec.runtime.artefact import load
     from tilec.runtime.device import device
-    from tilec.torch.autograd import autograd
+    from tilec.torch.entry import autograd
     from tilec.tuning.tuned_kernel import autotune
 
 __version__ = "0.1.0"
@@ -29,7 +29,7 @@ if (_ROOT / "pyproject.toml").exists() and (_ROOT / "dialects").is_dir():
 
 _LAZY = {
     "kernel": ("tilec.call.jit", "kernel"),
-    "autograd": ("tilec.torch.autograd", "autograd"),
+    "autograd": ("tilec.torch.entry", "autograd"),
     "autotune": ("tilec.tuning.tuned_kernel", "autotune"),
     "function": ("tilec.language.builtin", "function"),
     "load": ("tilec.runtime.artefact", "load"),

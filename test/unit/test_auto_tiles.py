@@ -23,6 +23,7 @@ from tilec.costs.launch_work import work_of
 from tilec.costs.machine import usual_machine
 from tilec.costs.model import predict
 from tilec.costs.work import LoopWork, Unit, Way, Work
+from tilec.dialects.context import make_context
 from tilec.examples.attention import attention
 from tilec.examples.grouped_gemm import grouped_gemm
 from tilec.examples.matmul import matmul
@@ -564,5 +565,5 @@ def test_short_sides_want_rates_that_were_fitted() -> None:
     values = product(8, 4096, 4096)
     wanted = specialize(matmul.parameters, values)
     call = class_of(wanted.parameters, values, usual_machine(target))
-    predicted = matmul._programs.choices(wanted, target)._predicted(call)
+    predicted = matmul._programs.choices(wanted, target)._predicted(call, make_context)
     assert min(dict(tiles)["BM"] for tiles in predicted) == 32

@@ -40,6 +40,8 @@ ALLOWED = {
     "tilec/refit/": "products, and what results are compared in",
     "tilec/tuning/agreement.py": "what results are compared in",
     "tilec/examples/": "kernels",
+    "tilec/c_source/tables.py": "C's names",
+    "tilec/triton/": "Triton's names, and functions of its libraries",
     "dialects/tile/matmul.py": "products",
     "dialects/gpu_tile/wgmma.py": "products",
     "passes/multiply_out.py": "products",

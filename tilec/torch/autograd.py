@@ -1,4 +1,4 @@
-"""`tilec.autograd`: functions that launch kernels, as one operation that has a gradient."""
+"""Functions that launch kernels, as one operation of torch's that has a gradient."""
 
 # torch is `Any` where types are checked.
 # pyright: basic
@@ -16,18 +16,8 @@ import torch
 from tilec.runtime.errors import ArgumentError
 
 
-def autograd(forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
-    """The function `forward` with the gradient that `backward` computes.
-
-    `forward(*inputs)` gives two things: its results, a tensor or a tuple of tensors, none of them
-    an input; and what `backward` needs, a tuple of tensors (inputs and results among them) and
-    numbers. `backward(kept, *gradients)` gets that and a gradient a result, and gives a gradient an
-    input, None where there is none. Both launch kernels and call torch as they like. What is made
-    takes inputs by position, and gives the results.
-
-    It works in `torch.compile`, `torch.export`, `torch.vmap` and `torch.func.grad`. A second
-    derivative is an ArgumentError, and so is a wrong number of gradients.
-    """
+def differentiable(forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
+    """See `tilec.autograd`."""
     name = getattr(forward, "__name__", "forward")
     function = _forward_function(name, forward, _gradients_of(name, backward))
 

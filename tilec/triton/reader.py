@@ -213,7 +213,7 @@ class _Reader:
 
 
 def _unused(name: str, before: list[Value]) -> str:
-    """A parameter's name; the numbers behind a descriptor have the descriptor's, and their place."""
+    """A parameter's name; numbers behind a descriptor have the descriptor's, and their place."""
     names = {value.name for value in before}
     others = (f"{name}_{number}" for number in range(len(before), 2 * len(before) + 2))
     return name if name not in names else next(one for one in others if one not in names)
