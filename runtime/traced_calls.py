@@ -9,10 +9,10 @@ imported, calls look first whether they are traced, and are then recorded as the
 from __future__ import annotations
 
 import sys
-from importlib.abc import MetaPathFinder
 from typing import Any, TypeVar
 
 from tilec.runtime.traced_values import recordable
+from tilec.runtime.when_imported import when_imported
 
 DYNAMO = "torch._dynamo"
 
@@ -29,15 +29,14 @@ def traceable(kind: Kind) -> Kind:
     return kind
 
 
-class _Watch(MetaPathFinder):
-    """Sees Dynamo being imported; finds nothing."""
+def watch() -> None:
+    """Has calls of all traceable classes look whether they are traced, once Dynamo is imported."""
+    when_imported(DYNAMO, _watch_all)
 
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
-        """Never has a module; behind the import of Dynamo there is nothing left to see."""
-        if fullname == DYNAMO:
-            sys.meta_path.remove(self)
-            for kind in _classes:
-                _make_callable(kind, is_watched=True)
+
+def _watch_all() -> None:
+    for kind in _classes:
+        _make_callable(kind, is_watched=True)
 
 
 def _make_callable(kind: Any, *, is_watched: bool) -> None:
@@ -56,5 +55,4 @@ def _make_callable(kind: Any, *, is_watched: bool) -> None:
     kind.__call__ = __call__ if is_watched else run
 
 
-if DYNAMO not in sys.modules:
-    sys.meta_path.insert(0, _Watch())
+watch()

@@ -13,7 +13,7 @@ import importlib
 import os
 from typing import Any
 
-from tilec.call.when_imported import when_imported
+from tilec.runtime.when_imported import when_imported
 
 TILEC_TRITON = "TILEC_TRITON"
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from tilec.call.when_imported import when_imported
+from tilec.runtime.when_imported import when_imported
 from tilec.triton.takeover.wish import wish
 
 _CONFIG = "torch._inductor.config"
