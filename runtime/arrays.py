@@ -143,7 +143,7 @@ def _from_torch(tensor: Any, name: str, stream: int | None) -> ArrayView:
     if not pointer and 0 not in tuple(tensor.shape):
         raise ArgumentError(
             f"argument {name!r}: a tensor without memory ({_type_name(tensor)}), as torch.compile "
-            "and torch.export trace with; register the call as an operator (torch.library)"
+            "and torch.export trace with; there a launch is recorded, and nothing else works"
         )
     return ArrayView(
         pointer,

@@ -197,7 +197,8 @@ class Forms:
     def pointer(self, value: Value) -> Pointer | None:
         """The form of a pointer or a tile of them; None where its root is no argument."""
         if value not in self._pointers:
-            rooted = self._root_only(value, set())
+            root = argument_of(value)
+            rooted = None if root is None else Pointer(root, None)
             self._pointers[value] = rooted
             if rooted is not None:
                 self._pointers[value] = Pointer(rooted.root, self._offset_or_symbol(value))
@@ -226,26 +227,27 @@ class Forms:
         pointer = self.pointer(value)
         return None if pointer is None else pointer.offset
 
-    def _root_only(self, value: Value, seen: set[Value]) -> Pointer | None:
-        """The one argument that a pointer can come from, offsets aside."""
-        roots: set[Value] = set()
-        todo = [value]
-        while todo:
-            one = todo.pop()
-            if one in seen or defining(one, "ub.poison"):
-                continue
-            seen.add(one)
-            sources = pointer_sources(one)
-            if sources is None:
-                return None
-            if not sources:
-                roots.add(one)
-            todo += sources
-        return Pointer(roots.pop(), None) if len(roots) == 1 else None
-
     def range_of(self, op: Op) -> Form:
         """The form of make_range."""
         return Polynomial.of(op.number("start")) + Polynomial.of(self.coordinate(0))
+
+
+def argument_of(pointer: Value) -> Value | None:
+    """The one argument that a pointer can come from, offsets aside; None of several, or of
+    memory."""
+    roots, seen, todo = set[Value](), set[Value](), [pointer]
+    while todo:
+        one = todo.pop()
+        if one in seen or defining(one, "ub.poison"):
+            continue
+        seen.add(one)
+        sources = pointer_sources(one)
+        if sources is None:
+            return None
+        if not sources:
+            roots.add(one)
+        todo += sources
+    return roots.pop() if len(roots) == 1 else None
 
 
 def pointer_sources(value: Value) -> list[Value] | None:

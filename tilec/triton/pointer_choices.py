@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tilec.triton.forms import pointer_sources
+from tilec.triton.forms import argument_of
 from tilec.triton.program import Block, Function, Op, Type, Value, defining, replace_values, walk
 
 _MOVES = ("tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.trans", "tt.reshape",
@@ -33,29 +33,12 @@ def split_choices(function: Function) -> None:
     """Rewrites the accesses of a function of one block. What is not handled stays."""
     (body,) = function.blocks
     accessed = [op.operands[0] for op in walk(body) if op.name in _MASK_AT]
-    if all(_argument_of(value) for value in accessed if value.type.pointee):
+    if all(argument_of(value) for value in accessed if value.type.pointee):
         return
     for step in (_Hoisting, _Accesses):
         found: dict[Value, Value] = {}
         step(found).block(body)
         replace_values(body, found)
-
-
-def _argument_of(pointer: Value) -> Value | None:
-    """The one argument that a pointer comes from; None of several, or of memory."""
-    roots, seen, todo = set[Value](), set[Value](), [pointer]
-    while todo:
-        one = todo.pop()
-        if one in seen or defining(one, "ub.poison"):
-            continue
-        seen.add(one)
-        sources = pointer_sources(one)
-        if sources is None:
-            return None
-        if not sources:
-            roots.add(one)
-        todo += sources
-    return roots.pop() if len(roots) == 1 else None
 
 
 class _Rewriting:
@@ -102,7 +85,7 @@ class _Hoisting(_Rewriting):
 
     def op(self, op: Op) -> None:
         pointers = [value for value in op.results if value.type.pointee]
-        chosen = [value for value in pointers if _argument_of(value) is None]
+        chosen = [value for value in pointers if argument_of(value) is None]
         if op.name != "scf.if" or not chosen or len(op.regions) < 2:
             self.made.append(op)
             return
@@ -133,7 +116,7 @@ class _Accesses(_Rewriting):
 
     def op(self, op: Op) -> None:
         choice = defining(op.operands[0], "arith.select") if op.operands else None
-        if choice is None or not op.operands[0].type.pointee or _argument_of(op.operands[0]):
+        if choice is None or not op.operands[0].type.pointee or argument_of(op.operands[0]):
             self.made.append(op)
         elif op.name in _MOVES:
             self._moved(op, choice)
