@@ -26,21 +26,21 @@ def run_in_child(run: Callable[[], int]) -> int:
     """The exit code of `run` in a child, or, if that dies, of what is said about it."""
     sys.stdout.flush()
     sys.stderr.flush()
-    progress.share()
-    with tempfile.TemporaryFile(prefix="tilec-") as log:
+    with tempfile.TemporaryFile(prefix="tilec-") as log, progress.shared():
         parent, child = os.getpid(), os.fork()
         if child == 0:
             _be_child(run, parent, log)
         status = _wait(child)
         log.seek(0)
         words = log.read().decode(errors="replace")
+        begun = progress.last()
     if not os.WIFSIGNALED(status):
         sys.stderr.write(words)
         return os.WEXITSTATUS(status)
     number = os.WTERMSIG(status)
     if number == signal.SIGINT:
         return 128 + number
-    return _show_death(signal.Signals(number), words)
+    return _show_death(signal.Signals(number), words, begun)
 
 
 def _be_child(run: Callable[[], int], parent: int, log: IO[bytes]) -> None:
@@ -76,10 +76,9 @@ def _wait(child: int) -> int:
             continue  # the child got it, too, and ends by itself
 
 
-def _show_death(number: signal.Signals, words: str) -> int:
+def _show_death(number: signal.Signals, words: str, begun: progress.Progress | None) -> int:
     """Prints the error for a child that died. Text can be anything, and what MLIR does not survive
     is refused; a kernel of the frontend's can not: there it is a bug."""
-    begun = progress.last()
     notes = [f"it says: {' '.join(said[0].split())}" for said in _SAID.finditer(words)][:2]
     if begun is None or begun.place is None or not begun.is_text:
         where = "" if begun is None else f" in {begun.doing}"

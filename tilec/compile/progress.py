@@ -1,7 +1,7 @@
 """What the compiler is doing, in memory that outlives it: all there is to say of a process that
 MLIR or LLVM ended.
 
-A parent shares a page before it forks (`share`); the child writes into it what it begins (`at`),
+A parent shares a page before it forks (`shared`); the child writes into it what it begins (`at`),
 and the parent reads the last entry (`last`) if the child dies. In a process that shares nothing
 `at` does nothing.
 """
@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import json
 import mmap
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tilec.messages.diagnostics import Location
@@ -32,28 +35,45 @@ class Progress:
     is_text: bool = False
 
 
-def share() -> None:
-    """Notes are kept from now on, for whoever of this process and its children reads them."""
+class _Begun(threading.local):
+    """What this thread began last: threads that tune compile side by side, each its own kernel."""
+
+    last = Progress("")
+
+
+_begun = _Begun()
+
+
+@contextmanager
+def shared() -> Iterator[None]:
+    """Notes are kept inside, for whoever of this process and its children reads them."""
     global _page
     _page = mmap.mmap(-1, _BYTES)
+    try:
+        yield
+    finally:
+        _page = None
 
 
 def at(doing: str, place: Location | None = None, *, is_text: bool | None = None) -> None:
-    """Notes what begins. What is left out is as in the entry before."""
-    if _page is None:
+    """Notes what begins. What is left out is as in this thread's entry before."""
+    page = _page  # another thread may leave `shared` meanwhile
+    if page is None:
         return
-    before = last() or Progress("")
+    before = _begun.last
     place = before.place if place is None else place
     is_text = before.is_text if is_text is None else is_text
+    _begun.last = Progress(doing, place, is_text)
     where = None if place is None else (place.file, place.line, place.column)
     entry = json.dumps((doing, where, is_text)).encode() + b"\0"
     if len(entry) <= _BYTES:
-        _page[: len(entry)] = entry
+        page[: len(entry)] = entry  # one copy: no thread sees a part of it
 
 
 def last() -> Progress | None:
-    """The last entry, None without."""
-    entry = b"" if _page is None else _page[: _page.find(b"\0")]
+    """The last entry of any thread, None without."""
+    page = _page
+    entry = b"" if page is None else page[:].partition(b"\0")[0]
     if not entry:
         return None
     doing, where, is_text = json.loads(entry)
