@@ -7,6 +7,7 @@ After:    %x = "tile.load"(%a, %i) ...
           %m = "tile.reduce"(%x) ... -> tensor<f32, #gpu_tile.layout<"T(128):(0) V():()">>
 
 1. Gathers and scatters of neighbouring elements are noted (`index_runs`): accesses like others.
+   Shifted loads count as the aligned ones that `align-loads` makes of them.
 2. Constants, splats, iotas and broadcasts are cloned per use, so that they tie nothing together;
    so is what computes the numbers of rows that a load role gathers (`layouts/operand_numbers.py`).
 3. Values that want one layout form components; instruction fragments are hard layouts. What a
@@ -36,6 +37,7 @@ from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import Indexed, neighbours_dim, note_runs
+from tilec.passes.analysis.shifted_loads import ShiftedLoad, find_shifted
 from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes, provable_width
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.layouts.accesses import Access
@@ -71,7 +73,7 @@ def _infer(function: ir.Operation, context: PassContext) -> None:
     ops, facts = walk(function), Divisibility(function)
     note_runs(ops, facts)
     components = build_components(ops, _hard_layouts(ops, context))
-    accesses = _accesses(ops, facts)
+    accesses = _accesses(ops, facts, find_shifted(function, facts))
     decide_layouts(components, ops, accesses, context)
     assign_layouts(ops, components, _cuts(components, accesses, context), context)
 
@@ -85,11 +87,13 @@ def _clone_per_use(op: ir.Operation) -> None:
         owner.operation.operands[number] = copy.results[0]
 
 
-def _accesses(ops: list[ir.Operation], facts: Divisibility) -> list[Access]:
-    return [_access(op, facts) for op in ops if isinstance(op.opview, ArrayOp)]
+def _accesses(
+    ops: list[ir.Operation], facts: Divisibility, shifted: OpMap[ShiftedLoad]
+) -> list[Access]:
+    return [_access(op, facts, shifted.get(op)) for op in ops if isinstance(op.opview, ArrayOp)]
 
 
-def _access(op: ir.Operation, facts: Divisibility) -> Access:
+def _access(op: ir.Operation, facts: Divisibility, shifted: ShiftedLoad | None) -> Access:
     view = op.opview
     value, array = view.tile, view.array
     lies = view.mask if isinstance(view, tile.ScatterOp) else value
@@ -102,6 +106,8 @@ def _access(op: ir.Operation, facts: Divisibility) -> Access:
         contiguous = contiguous_dim(array, view.dims)
         wrapped = view.options.get("wrapped", False)
         width, _ = provable_width(facts, array, view.offsets, view.dims, wrapped=wrapped)
+        if shifted is not None:
+            width = shifted.width  # by align-loads
     return Access(
         op,
         lies,

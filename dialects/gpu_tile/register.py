@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from mlir import ir
 
@@ -38,6 +39,44 @@ class ConvertLayoutOp(Op, name="convert_layout", pure=True, moves=True):
         if shape(self.src) != shape(self.result) or element(self.src) != element(self.result):
             return f"a conversion keeps shape and element type: {self.src.type}, {self.result.type}"
         return _check_layouts([self.src, self.result])
+
+
+class ShiftVectorsOp(
+    Op, name="shift_vectors", pure=True, one_layout=True, in_thread=True, moves=True
+):
+    """Of every two vectors put one behind the other, of `low` and of `high` at the same place along
+    `axis`, the `width` elements from the one with number `first` on.
+
+    Example:
+        %y = "gpu_tile.shift_vectors"(%a, %b) {axis = 0 : i32, first = 3 : i32, width = 4 : i32} : (tensor<128xf32, #gpu_tile.layout<"T(32):(4@0) V(4):(1@0)">>, tensor<128xf32, #gpu_tile.layout<"T(32):(4@0) V(4):(1@0)">>) -> tensor<128xf32, #gpu_tile.layout<"T(32):(4@0) V(4):(1@0)">>
+    """
+
+    low = Operand(TILE)
+    high = Operand(TILE)
+    result = Result(TILE)
+    axis = Attribute(INT)
+    width = Attribute(INT)
+    first = Attribute(INT)
+
+    @classmethod
+    def infer_types(cls, low: Any, high: Any, **_: Any) -> list[ir.Type]:
+        return [low.type]
+
+    def check(self) -> str | None:
+        if not self.low.type == self.high.type == self.result.type:
+            return "operands and result must have one type"
+        wrong = _check_layouts([self.low])
+        if wrong:
+            return wrong
+        if not 0 < self.first < self.width:
+            return f"'first' must be 1 to {self.width - 1}, found {self.first}"
+        layout, sizes = layout_of(self.low), shape(self.low)
+        held = layout.values[0] if layout.values else None
+        if held is None or (held.dim, held.stride) != (self.axis, 1) or held.size % self.width:
+            return f"a thread must hold vectors of {self.width} along {self.axis}, found {layout}"
+        if sizes[self.axis] % self.width:
+            return f"{sizes[self.axis]} elements are no whole vectors of {self.width}"
+        return None
 
 
 class _PartOfReduction(Op, pure=True):

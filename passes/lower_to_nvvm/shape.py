@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects import tile
+from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
 from tilec.hardware.layout import Layout
@@ -125,6 +125,15 @@ def lower_exchange(op: tile.ExchangeOp, state: Lowering) -> None:
     state.values[op.result] = moved
 
 
+def lower_shift_vectors(op: gpu_tile.ShiftVectorsOp, state: Lowering) -> None:
+    """Takes the end of each vector of `low`, and the beginning of that of `high`."""
+    low, high = state.registers(op.low), state.registers(op.high)
+    chosen: list[ir.Value] = []
+    for start in range(0, len(low), op.width):
+        chosen += low[start + op.first : start + op.width] + high[start : start + op.first]
+    state.values[op.result] = chosen
+
+
 RULES = {
     tile.IotaOp: lower_iota,
     tile.BroadcastOp: lower_broadcast,
@@ -133,4 +142,5 @@ RULES = {
     tile.JoinOp: lower_join,
     tile.SplitOp: lower_split,
     tile.ExchangeOp: lower_exchange,
+    gpu_tile.ShiftVectorsOp: lower_shift_vectors,
 }

@@ -29,6 +29,7 @@ FOR_PASSES = {
     "reserve_tensor_memory": "what a kernel that has tensor memory does at its start",
     "reshape_view": "the halves of a reshape that crosses threads",
     "scan_carry": "the halves of a scan across warps",
+    "shift_vectors": "what a load beside an aligned place is made of",
     "tma_pair_multicast": "what pairs of a cluster load alike, where `cluster=` asks for several",
     "thread_reduce": "what each thread has of a sum, before threads meet",
     "warp_reduce": "the halves of a reduction across warps",

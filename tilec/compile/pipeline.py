@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilec.passes.align_loads import align_loads
 from tilec.passes.allocate_shared import allocate_shared
 from tilec.passes.allocate_tensor_memory import allocate_tensor_memory
 from tilec.passes.alternate_programs import alternate_programs
@@ -72,6 +73,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     remove_layout_conversions,
     carry_partials,
     simplify,
+    align_loads,
     load_ahead,
     schedule_programs,
     insert_tensor_stores,

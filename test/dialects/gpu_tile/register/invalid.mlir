@@ -212,3 +212,43 @@ func.func @scan_carry_totals_spread_over_threads(%x: !x, %t: !t) {
   }) {axis = 0 : i32, reverse = false, operandSegmentSizes = array<i32: 1, 0, 1, 0>} : (!x, !t) -> !x
   return
 }
+
+// -----
+!x = tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+!y = tensor<64xf32, #gpu_tile.layout<"T(32):(1@0) V(2):(32@0)">>
+func.func @shift_of_two_layouts(%x: !x, %y: !y) {
+  // expected-error @below {{'gpu_tile.shift_vectors' op operands and result must have one type}}
+  %z = "gpu_tile.shift_vectors"(%x, %y) {axis = 0 : i32, first = 1 : i32, width = 2 : i32} : (!x, !y) -> !x
+  return
+}
+
+// -----
+!x = tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+func.func @shift_of_whole_vectors(%x: !x) {
+  // expected-error @below {{'gpu_tile.shift_vectors' op 'first' must be 1 to 1, found 2}}
+  %z = "gpu_tile.shift_vectors"(%x, %x) {axis = 0 : i32, first = 2 : i32, width = 2 : i32} : (!x, !x) -> !x
+  return
+}
+
+// -----
+!x = tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+func.func @shift_of_longer_vectors(%x: !x) {
+  // expected-error @below {{'gpu_tile.shift_vectors' op a thread must hold vectors of 4 along 0, found T(32):(2@0) V(2):(1@0)}}
+  %z = "gpu_tile.shift_vectors"(%x, %x) {axis = 0 : i32, first = 1 : i32, width = 4 : i32} : (!x, !x) -> !x
+  return
+}
+
+// -----
+!x = tensor<63xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+func.func @shift_at_the_edge(%x: !x) {
+  // expected-error @below {{'gpu_tile.shift_vectors' op 63 elements are no whole vectors of 2}}
+  %z = "gpu_tile.shift_vectors"(%x, %x) {axis = 0 : i32, first = 1 : i32, width = 2 : i32} : (!x, !x) -> !x
+  return
+}
+
+// -----
+func.func @shift_without_layout(%x: tensor<64xf32>) {
+  // expected-error @below {{'gpu_tile.shift_vectors' op expected a tile with a #gpu_tile.layout, found no layout}}
+  %z = "gpu_tile.shift_vectors"(%x, %x) {axis = 0 : i32, first = 1 : i32, width = 2 : i32} : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  return
+}

@@ -54,3 +54,10 @@ func.func @warp_scan_and_its_carry(%x: !wide, %t: !all) {
   }) {axis = 0 : i32, reverse = true, operandSegmentSizes = array<i32: 1, 0, 1, 0>} : (!wide, !all) -> !wide
   return
 }
+
+// CHECK-LABEL: @shift_vectors
+func.func @shift_vectors(%a: !wide, %b: !wide) -> !wide {
+  // CHECK: "gpu_tile.shift_vectors"(%{{.*}}, %{{.*}}) {axis = 0 : i32, first = 3 : i32, width = 4 : i32} : (tensor<256xf32, {{.*}}>, tensor<256xf32, {{.*}}>) -> tensor<256xf32, {{.*}}>
+  %y = "gpu_tile.shift_vectors"(%a, %b) {axis = 0 : i32, first = 3 : i32, width = 4 : i32} : (!wide, !wide) -> !wide
+  return %y : !wide
+}

@@ -1,0 +1,97 @@
+"""Loads of tiles that begin a known few elements behind an aligned place, as those of a stencil's
+neighbours: which may be made of aligned vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects.def_use import defining_op
+from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.tile import DotOp, LoadOp, StoreOp
+from tilec.dialects.types import shape
+from tilec.passes.analysis.divisibility import Divisibility, constant_of, unbounded_dims
+from tilec.passes.analysis.vector_width import contiguous_dim, provable_width
+from tilec.passes.analysis.written_arrays import written_arrays
+from tilec.passes.rewriting.op_tables import OpMap
+from tilec.passes.rewriting.walk import find_ops
+
+
+@dataclass(frozen=True)
+class ShiftedLoad:
+    """A tile's offset along rows is `base`, a multiple of `width` elements, plus `distance`, which
+    is none."""
+
+    base: ir.Value
+    distance: int
+    width: int
+
+    @property
+    def first(self) -> int:
+        """The place in an aligned vector at which the tile begins, 1 to `width` - 1."""
+        return self.distance % self.width
+
+
+def find_shifted(function: ir.Operation, facts: Divisibility) -> OpMap[ShiftedLoad]:
+    """The loads of a kernel that may bring whole vectors of which a part is theirs: of arrays that
+    the kernel does not write, into registers."""
+    found: OpMap[ShiftedLoad] = OpMap()
+    if find_ops(function, DotOp):  # copies bring operands of products, from any place
+        return found
+    loads = [(op, shifted) for op in find_ops(function, LoadOp) if (shifted := _look(op, facts))]
+    if loads:
+        written = written_arrays(function)
+        if all(array is not None for array in written):
+            found.update((op, each) for op, each in loads if op.opview.src not in written)
+    return found
+
+
+def along_rows(load: LoadOp) -> int:
+    """The dimension of a loaded tile along which its rows lie. ValueError where none does."""
+    along = contiguous_dim(load.src, load.dims)
+    if along is None:
+        raise ValueError("no dimension of the tile lies along rows")
+    return along
+
+
+def row_offset(load: LoadOp) -> tuple[ir.Value, int]:
+    """A tile's offset along rows as a value and a constant that is added to it."""
+    return _parts(load.offsets[load.dims[along_rows(load)]])
+
+
+def _look(op: ir.Operation, facts: Divisibility) -> ShiftedLoad | None:
+    load = op.opview
+    along = contiguous_dim(load.src, load.dims)
+    if along is None or "wrapped" in load.options:
+        return None
+    axis, offsets = load.dims[along], list(load.offsets)
+    offsets[axis], distance = row_offset(load)
+    width, _ = provable_width(facts, load.src, offsets, load.dims)
+    while width > 1 and shape(load.result)[along] % width:
+        width //= 2
+    is_free = axis not in unbounded_dims(load.src) and _is_in_registers(load.result)
+    if distance % width == 0 or not is_free:
+        return None
+    return ShiftedLoad(offsets[axis], distance, width)
+
+
+def _is_in_registers(tile: ir.Value) -> bool:
+    """Whether arithmetic and stores alone take a tile: whatever else does may want it elsewhere."""
+    users = [use.owner.operation for use in tile.uses]
+    return all(is_elementwise(op) or isinstance(op.opview, StoreOp) for op in users)
+
+
+def _parts(offset: ir.Value) -> tuple[ir.Value, int]:
+    """A value and the constant added to it."""
+    op = defining_op(offset)
+    if op is None or op.name not in ("arith.addi", "arith.subi"):
+        return offset, 0
+    lhs, rhs = op.operands
+    number, sign = constant_of(rhs), 1 if op.name == "arith.addi" else -1
+    if number is None and sign > 0:
+        lhs, number = rhs, constant_of(lhs)
+    if number is None:
+        return offset, 0
+    base, more = _parts(lhs)
+    return base, more + sign * number
