@@ -15,6 +15,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.hardware.ptx_version import NEWEST
+from tilec.hardware.sizes import WARP_SIZE
 from tilec.hardware.target import Target
 from tilec.messages.diagnostics import CompileError, InternalError
 from tilec.passes.rewriting.locations import error_at, source_location
@@ -84,6 +85,8 @@ class PassContext:
     """What a pass may ask: the target, the CTA's warps, the index width, what its own choices may
     take, and where to report.
 
+    `lanes`: how many of each warp run a program; fewer than all only of a program of one warp.
+
     `ptx_version`: the newest, times ten, whose instructions the program may use.
     `given`: the level of the program that came in; behind TILE somebody else ran the passes before.
     `verify`: check the program and its level after each pass (environment: TILEC_CHECK=1).
@@ -97,11 +100,12 @@ class PassContext:
     ptx_version: int = NEWEST
     given: Level = Level.TILE
     verify: bool = field(default_factory=lambda: os.environ.get("TILEC_CHECK") == "1")
+    lanes: int = WARP_SIZE
 
     @property
     def num_threads(self) -> int:
-        """Threads of one CTA."""
-        return self.num_warps * self.target.warp_size
+        """Threads of a program."""
+        return self.num_warps * self.lanes
 
     def broken(self, op: ir.Operation, message: str) -> CompileError | InternalError:
         """The error for a program that is not what passes before this one leave: its author's where

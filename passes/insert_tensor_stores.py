@@ -38,6 +38,7 @@ from tilec.dialects.types import element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout, warp_boxes
 from tilec.hardware.ring_stages import most_store_bytes, store_slots
+from tilec.hardware.sizes import WARP_SIZE
 from tilec.hardware.target import Feature
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.coordinates import as_copy_coordinate
@@ -65,6 +66,8 @@ products that write more than they read took 8 to 25 % less time through the cop
 def insert_tensor_stores(module: ir.Module, context: PassContext) -> None:
     """Turns stores of tiles that do not lie coalesced into tensor stores, where there are some."""
     if not context.target.supports(Feature.TMA) or not context.allowance.copies:
+        return
+    if context.lanes < WARP_SIZE:  # a warp elects one lane to issue, of one of its programs
         return
     for function in kernels(module):
         _rewrite(function, context)

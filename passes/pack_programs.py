@@ -20,6 +20,7 @@ many programs as there are, one behind the other.
    each multiprocessor (`CompiledKernel.launched`).
 3. Programs that wait for lower ones stay: these could be behind them in the same warp. Where some
    take longer, as memory says, a warp does not wait for those beside it; its own add up.
+4. Programs that have a part of a warp (`tile.lanes`) fill as many warps; parts of one meet alone.
 
 Does not handle: programs of several warps, and those with rings, roles or tensor copies.
 """
@@ -31,32 +32,26 @@ from mlir import ir
 from tilec.dialects.gpu_tile import (
     AllocOp,
     CtaIdOp,
-    LaunchCount,
-    MakeRingOp,
     NumCtasOp,
     NumProgramsInCtaOp,
     ProgramInCtaOp,
-    RoleOp,
-    TensorMapLoad,
-    TmaCommitOp,
 )
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.tile import NumProgramsOp, ProgramIdOp
 from tilec.executable.kernel import MOST_PROGRAMS
-from tilec.passes.analysis.hazards import orders_memory
+from tilec.hardware.sizes import WARP_SIZE
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import (
-    ALONE,
     PERSISTENT,
     PROGRAM_LIMIT,
     PROGRAMS_PER_CTA,
-    demanded_cluster,
+    lanes_of,
     most_programs,
     programs_per_cta,
-    stripes_of,
 )
+from tilec.passes.programs.packing import why_alone
 from tilec.passes.rewriting.scalars import binary, constant, scalar_op
-from tilec.passes.rewriting.walk import all_ops, find_ops, kernels
+from tilec.passes.rewriting.walk import find_ops, kernels
 
 WARPS = 8
 """Of a CTA: eight such fill a multiprocessor of 64 warps, and one whose threads hold 255 registers
@@ -75,33 +70,29 @@ def pack_programs(module: ir.Module, context: PassContext) -> None:
     """Lets CTAs run several programs of one warp side by side, and one behind the other."""
     for function in kernels(module):
         if context.num_warps == 1 and programs_per_cta(function) == 1:
-            reason = _why_not(function, context)
-            if reason is None:
-                _pack(function, context)
-                reason = "a multiprocessor holds more warps than CTAs, and none has to be launched"
-            chosen = programs_per_cta(function)
-            context.report.add("programs in a CTA", function, str(chosen), reason)
+            programs, reason = _programs(function, context)
+            if programs > 1:
+                _pack(function, context, programs)
+            elif lanes_of(function) < WARP_SIZE:
+                raise context.broken(function, f"a part of a warp runs each program: {reason}")
+            context.report.add("programs in a CTA", function, str(programs), reason)
 
 
-def _why_not(function: ir.Operation, context: PassContext) -> str | None:
-    """What forbids it; None if nothing does."""
-    if PERSISTENT in function.attributes or demanded_cluster(function) != ALONE:
-        return "their order, or their cluster, was decided"
-    if stripes_of(function) > 1:
-        return "each is run by several CTAs"
-    if find_ops(function, LaunchCount):
-        return "the kernel orders its programs itself"
-    if find_ops(function, RoleOp, MakeRingOp, TensorMapLoad, TmaCommitOp):
-        return "copies of theirs arrive in rings"
+def _programs(function: ir.Operation, context: PassContext) -> tuple[int, str]:
+    """How many programs a CTA runs side by side, and why."""
+    reason = why_alone(function)
+    if reason is not None:
+        return 1, reason
     buffers = sum(buffer_of(op.results[0]).size_bytes for op in find_ops(function, AllocOp))
-    if not context.target.fits_twice(WARPS * buffers):
-        return f"buffers of {buffers} bytes each"
-    if any(orders_memory(op.opview) for op in all_ops(function)):
-        return "one may wait for what others do"
-    return None
+    programs = WARPS * WARP_SIZE // lanes_of(function)
+    while lanes_of(function) < WARP_SIZE and not context.target.fits_twice(programs * buffers):
+        programs //= 2
+    if not context.target.fits_twice(programs * buffers):
+        return 1, f"buffers of {buffers} bytes each"
+    return programs, "a multiprocessor holds more warps than CTAs, and none has to be launched"
 
 
-def _pack(function: ir.Operation, context: PassContext) -> None:
+def _pack(function: ir.Operation, context: PassContext, programs: int) -> None:
     index, entry = ir.IndexType.get(), function.regions[0].blocks[0]
     *body, _ = [view.operation for view in entry.operations]
     ids = find_ops(function, ProgramIdOp)
@@ -132,7 +123,7 @@ def _pack(function: ir.Operation, context: PassContext) -> None:
         op.erase()
     i32 = ir.IntegerType.get_signless(32)
     function.attributes[PERSISTENT] = ir.BoolAttr.get(True)
-    function.attributes[PROGRAMS_PER_CTA] = ir.IntegerAttr.get(i32, WARPS)
+    function.attributes[PROGRAMS_PER_CTA] = ir.IntegerAttr.get(i32, programs)
     if context.index_bits == 32:
         most = min(most_programs(function), MOST_PROGRAMS - REACHED)
         function.attributes[PROGRAM_LIMIT] = ir.IntegerAttr.get(i32, most)

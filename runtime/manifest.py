@@ -12,7 +12,6 @@ from typing import Any
 
 from tilec.executable.grid import compile_grid, compile_sizes
 from tilec.executable.kernel import NOT_FINITE, CompiledKernel
-from tilec.hardware.sizes import WARP_SIZE
 from tilec.hardware.target import TARGETS
 from tilec.runtime.tensor_maps import wrong_recipe
 from tilec.terms.dtypes import BY_MLIR, ELEMENT_BYTES
@@ -71,8 +70,8 @@ def _check_programs(fields: Mapping[str, Any]) -> None:
     if fields["dynamic"] and not fields["persistent"]:
         raise ValueError("kernel.dynamic: only persistent kernels are")
     together = fields["programs_per_cta"]
-    if together > 1 and (not fields["persistent"] or fields["threads"] % (WARP_SIZE * together)):
-        raise ValueError("kernel.programs_per_cta: only warps of persistent CTAs have programs")
+    if together > 1 and (not fields["persistent"] or fields["threads"] % together):
+        raise ValueError("kernel.programs_per_cta: only parts of persistent CTAs have programs")
 
 
 def _check_parameter(fields: Mapping[str, Any], where: str) -> None:
@@ -183,6 +182,7 @@ _KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "most_programs": ("a positive integer", _is_divisor),
     "stripes": ("a positive integer", _is_divisor),
     "programs_per_cta": ("a positive integer", _is_divisor),
+    "crowd": ("0 or a positive integer", lambda value: _is_integer(value) and value >= 0),
     "writes": (
         "a list of names, or null",
         lambda value: value is None or _is_list(value, _is_name, _MAX_PARAMETERS),

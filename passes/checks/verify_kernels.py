@@ -16,15 +16,19 @@ from tilec.dialects.demands import OF_PARAMETERS, value_of
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.executable.grid import compile_grid, compile_sizes
 from tilec.executable.kernel import Parameter
+from tilec.hardware.sizes import WARP_SIZE
 from tilec.messages.diagnostics import CompileError
 from tilec.passes.analysis.divisibility import static_sizes, static_strides
 from tilec.passes.demands.kernels import (
+    LANES,
+    LEAST_LANES,
     MOST_PER_CTA,
     MOST_STRIPES,
     PROGRAMS_PER_CTA,
     STRIPES,
     is_in_line,
     is_persistent,
+    lanes_of,
     programs_per_cta,
     stripes_of,
 )
@@ -249,9 +253,15 @@ def _wrong_stripes(function: ir.Operation) -> str | None:
 
 def _wrong_packing(function: ir.Operation) -> str | None:
     """Of programs that a CTA runs side by side."""
-    programs = programs_per_cta(function)
-    if not 1 <= programs <= MOST_PER_CTA:
-        return f"attribute '{PROGRAMS_PER_CTA}' must be from 1 to {MOST_PER_CTA}, found {programs}"
+    programs, lanes = programs_per_cta(function), lanes_of(function)
+    if lanes & (lanes - 1) or not LEAST_LANES <= lanes <= WARP_SIZE:
+        expected = f"a power of two from {LEAST_LANES} to {WARP_SIZE}"
+        return f"attribute '{LANES}' must be {expected}, found {lanes}"
+    if lanes < WARP_SIZE and total_warps(function, _written_warps(function)) > 1:
+        return f"attribute '{LANES}': only programs of one warp share it"
+    most = MOST_PER_CTA * LEAST_LANES // lanes
+    if not 1 <= programs <= most:
+        return f"attribute '{PROGRAMS_PER_CTA}' must be from 1 to {most}, found {programs}"
     if programs == 1:
         return None
     if not is_persistent(function):

@@ -14,6 +14,7 @@ from mlir import ir
 from tilec.dialects.demands import demanded
 from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.executable.kernel import MOST_PROGRAMS
+from tilec.hardware.sizes import WARP_SIZE
 from tilec.passes.rewriting.locations import error_at
 from tilec.terms import demands
 
@@ -40,10 +41,21 @@ STRIPES = "tile.stripes"
 """Kernel attribute: how many CTAs run each program, which are a cluster if they meet (pass
 spread-rows)."""
 PROGRAMS_PER_CTA = "tile.programs_per_cta"
-"""Kernel attribute: how many programs a CTA runs side by side, a warp each (pass pack-programs).
-What the IR says of a program's threads, barriers and shared memory, it says of one of them."""
-MOST_PER_CTA = 32
-"""Of them: a CTA has no more warps (CUDA C++ Programming Guide, "Compute Capabilities")."""
+"""Kernel attribute: how many programs a CTA runs side by side, a warp each, or `LANES` lanes of one
+(pass pack-programs). What the IR says of a program's threads, barriers and shared memory, it says
+of one of them."""
+LANES = "tile.lanes"
+"""Kernel attribute: how many lanes of a warp run a program of one warp, all without it."""
+CROWD = "tile.crowd"
+"""Kernel attribute: programs a multiprocessor, beyond which parts of a warp had better run them."""
+CROWDED = "tile.crowded"
+"""Kernel attribute: a launch has more programs than that."""
+HOLDS_ROWS = "tile.holds_rows"
+"""Kernel attribute: tiles that loops walk along rows by hold whole rows."""
+LEAST_LANES = 4
+"""Of a program: a sector of 32 bytes in words of 8."""
+MOST_PER_CTA = 1024 // LEAST_LANES
+"""Of programs: a CTA has no more threads (CUDA C++ Programming Guide, "Compute Capabilities")."""
 MOST_STRIPES = 1024
 """Of a program: what its largest tile, of 4 MiB, has with a vector for each of 256 threads."""
 ALONE = (1, 1, 1)
@@ -109,6 +121,16 @@ def teams_of(function: ir.Operation) -> int:
 def stripes_of(function: ir.Operation) -> int:
     """How many CTAs run each program, each its stripe of the tiles."""
     return function.attributes[STRIPES].value if STRIPES in function.attributes else 1
+
+
+def lanes_of(function: ir.Operation) -> int:
+    """How many lanes of each of its warps run a program."""
+    return function.attributes[LANES].value if LANES in function.attributes else WARP_SIZE
+
+
+def crowd_of(function: ir.Operation) -> int:
+    """How many programs a multiprocessor has at most, where parts of a warp run more; else 0."""
+    return function.attributes[CROWD].value if CROWD in function.attributes else 0
 
 
 def programs_per_cta(function: ir.Operation) -> int:

@@ -30,6 +30,7 @@ from tilec.passes.demands.kernels import (
     demanded_cluster,
     is_dynamic,
     is_in_line,
+    lanes_of,
     programs_per_cta,
     stripes_of,
 )
@@ -74,7 +75,7 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
     types = parameter_types(function, index)
     maps = tensor_maps(function)
     cluster = checked_cluster(function, context)
-    own = total_warps(function, context.num_warps) * context.target.warp_size
+    own = total_warps(function, context.num_warps) * lanes_of(function)
     threads = own * programs_per_cta(function)
     generic = ir.Type.parse("!llvm.ptr")
     arguments = function.regions[0].blocks[0].arguments
@@ -114,7 +115,7 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
     state = Lowering(context, facts, marker, own)
     state.cluster = cluster
     state.stripes = stripes_of(function)
-    state.programs_per_cta = programs_per_cta(function)
+    state.programs_per_cta, state.lanes = programs_per_cta(function), lanes_of(function)
     if state.programs_per_cta > 1:
         state.program_bytes = program_bytes(function)
     state.dynamic = _checked_dynamic(function, context)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
+from tilec.hardware.sizes import WARP_SIZE
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import inline_asm
@@ -90,11 +91,14 @@ def lower_fence(op: tile.FenceOp, state: Lowering) -> None:
 
 def lower_sync(op: gpu_tile.SyncOp, state: Lowering) -> None:
     """Lowers to `bar.sync 0` for barrier 0 of the whole CTA; other barriers name their threads. One
-    of several programs in a CTA is a warp, which meets alone."""
-    threads = op.warps * state.context.target.warp_size
+    of several programs in a CTA is a warp, or a part of one, which meets alone."""
     if state.programs_per_cta > 1:
-        inline_asm("bar.warp.sync 0xffffffff;", [], [], [])
+        if state.lanes == WARP_SIZE:
+            inline_asm("bar.warp.sync 0xffffffff;", [], [], [])
+        else:
+            inline_asm("bar.warp.sync $0;", ["r"], [state.members()], [])
         return
+    threads = op.warps * state.context.target.warp_size
     if op.mode == "sync" and op.barrier == 0 and threads == state.total_threads:
         ir.Operation.create("nvvm.barrier0")
         return

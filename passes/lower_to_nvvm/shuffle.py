@@ -1,7 +1,8 @@
 """Moves values between the lanes of a warp: `shfl.sync`, narrow values sharing a 32-bit word.
 
 PTX ISA 9.0, "shfl.sync": 32 bits a lane; every lane of the mask takes part, so only code that all
-lanes of a warp reach together may shuffle. tile programs branch on values all threads share.
+lanes of a program reach together may shuffle. tile programs branch on values all threads share; one
+that has a part of a warp is a segment of its own.
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from tilec.hardware.sizes import WARP_SIZE
 from tilec.passes.lower_to_nvvm.access import pack, storage_bits, unpack
 from tilec.passes.lower_to_nvvm.combination import Item
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 
-_ALL_LANES = -1
-"""The member mask of all 32 lanes: no kernel here shuffles in divergent code."""
 _CLAMP = {"bfly": 31, "down": 31, "idx": 31, "up": 0}
-"""Highest lane a shuffle reads, lowest for `up`: the whole warp is one segment."""
+"""Highest lane a shuffle reads, lowest for `up`, in its segment."""
+_SEGMENT_SHIFT = 8
+"""Where that operand says which bits of a lane's number are its segment's."""
 
 
 def shuffle_items(kind: str, items: Sequence[Item], lane: ir.Value, state: Lowering) -> list[Item]:
@@ -96,6 +98,7 @@ def _join_halves(halves: Registers, state: Lowering) -> ir.Value:
 
 
 def _shfl(kind: str, word: ir.Value, lane: ir.Value, state: Lowering) -> ir.Value:
-    operands = [state.i32_constant(_ALL_LANES), word, lane, state.i32_constant(_CLAMP[kind])]
+    segment = (WARP_SIZE - state.lanes) << _SEGMENT_SHIFT
+    operands = [state.members(), word, lane, state.i32_constant(_CLAMP[kind] | segment)]
     attribute = ir.Attribute.parse(f"#nvvm<shfl_kind {kind}>")
     return create("nvvm.shfl.sync", operands, state.i32, kind=attribute)

@@ -22,6 +22,7 @@ from tilec.dialects.types import bit_width, element, is_tile
 from tilec.executable.kernel import TensorMap
 from tilec.hardware.layout import Layout
 from tilec.hardware.mma_instruction import WARPGROUP_THREADS
+from tilec.hardware.sizes import WARP_SIZE
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.contract import PassContext
@@ -69,6 +70,7 @@ class Lowering:
         self.stripes = 1
         """CTAs that run each program."""
         self.programs_per_cta = 1
+        self.lanes = WARP_SIZE
         """Programs that a CTA runs side by side."""
         self.program_bytes = 0
         """Of shared memory, from the part of one of those to the part of the next."""
@@ -209,14 +211,30 @@ class Lowering:
         return self._number("thread", compute)
 
     def program_in_cta(self) -> ir.Value:
-        """Which of the programs of the CTA this thread works for, i32, the same for all lanes as
-        ptxas must know."""
+        """Which of the programs of the CTA this thread works for, i32; the same for all lanes, as
+        ptxas must know, but where they work for several."""
 
         def compute() -> ir.Value:
             number = create("nvvm.read.ptx.sreg.tid.x", [], self.i32)
+            if self.lanes < WARP_SIZE:
+                shift = self.i32_constant(self.lanes.bit_length() - 1)
+                return create("arith.shrui", [number, shift], self.i32)
             return self._group(number, self.total_threads)
 
         return self._number("program in CTA", compute)
+
+    def members(self) -> ir.Value:
+        """The lanes of this warp that work for this thread's program, a bit each (i32)."""
+        if self.lanes == WARP_SIZE:
+            return self.i32_constant(-1)
+
+        def compute() -> ir.Value:
+            number = create("nvvm.read.ptx.sreg.tid.x", [], self.i32)
+            place = self.i32_constant(WARP_SIZE - self.lanes)
+            first = create("arith.andi", [number, place], self.i32)
+            return create("arith.shli", [self.i32_constant((1 << self.lanes) - 1), first], self.i32)
+
+        return self._number("members", compute)
 
     def warp(self) -> ir.Value:
         """This thread's warp in the CTA or role, i32, the same for all lanes as ptxas must know."""

@@ -54,10 +54,12 @@ Constants = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class Tiles:
-    """Values of the `tl.auto` constants, and for each the reason; in the report as it stands."""
+    """Values of the `tl.auto` constants, and for each the reason; in the report as it stands.
+    `holds_rows`: whether they hold the rows that loops walk along."""
 
     chosen: Constants
     reasons: Mapping[str, str]
+    holds_rows: bool = False
 
 
 class AutoTiles:
@@ -125,7 +127,7 @@ class AutoTiles:
         found = self._usual.short_row(call) if self._has_grid else None
         if found is None:
             return None
-        tiles = Tiles(tuple(found[0].items()), found[1])
+        tiles = Tiles(tuple(found[0].items()), found[1], holds_rows=True)
         return tiles if self._can_be(tiles.chosen, context) else None
 
     def _predicted(self, call: CallClass, context: Context) -> dict[Constants, Prediction]:

@@ -12,13 +12,14 @@ import hashlib
 import inspect
 import linecache
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import tilec
+from tilec.call.specialization import Specialization, constant_text
 from tilec.hardware.any_layout import LAYOUTS
 from tilec.language.builtin import Function
 from tilec.runtime.outside import Outside
@@ -28,6 +29,30 @@ _LANGUAGE = "tilec.language"
 _OWN = ("tilec.language", "tilec.ops", "tilec.tuning")
 _NO_COMPILER = ("__pycache__", "cuda", "emulator", "examples", "ops", "tuning")
 """Folders that no compiled code depends on: what launches it, kernels, what chooses constants."""
+
+
+def disk_key(
+    fn: Callable[..., Any],
+    grid: Any,
+    demands: Mapping[str, Any],
+    wanted: Specialization,
+    target: tuple[str, int | None],
+) -> dict[str, Any]:
+    """Lists everything that the compiled code of a specialisation depends on. `target`: its name,
+    and the version of PTX."""
+    values = [value for _, value in wanted.constants]
+    return {
+        "compiler": compiler_digest(),
+        "source": source_digest(fn, grid, *values),
+        "parameters": list(map(repr, wanted.parameters)),
+        "constants": [(name, constant_text(value)) for name, value in wanted.constants],
+        "index_bits": wanted.index_bits,
+        "call": None if wanted.call is None else wanted.call.text,
+        "is_crowded": wanted.is_crowded,
+        "demands": demands,
+        "target": target[0],
+        "ptx_version": target[1],
+    }
 
 
 def source_digest(fn: Callable[..., Any], *others: Any, portable: bool = False) -> str:

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
 
 from tilec.call.call_class import class_of, class_of_specs
 from tilec.call.call_form import CallForm, Kind, kinds_of
+from tilec.call.crowds import is_crowded, is_crowded_by
 from tilec.call.declaration import declared_parameters
-from tilec.call.dependencies import compiler_digest, outside_values, source_digest
+from tilec.call.dependencies import disk_key, outside_values
 from tilec.call.device_target import given_device, ptx_version_for, target_of
 from tilec.call.shared_code import SharedCode
 from tilec.call.signature import add_promises
-from tilec.call.specialization import Specialization, constant_text, specialize, specialize_for
+from tilec.call.specialization import Specialization, specialize, specialize_for
 from tilec.call.tile_programs import TilePrograms
 from tilec.compile.dump_folder import DUMP, next_dump
 from tilec.costs.machine import machine_of, usual_machine
@@ -208,9 +209,8 @@ class Kernel(Launcher, Generic[P]):
     def report(self, *arguments: Any, **named: Any) -> str:
         """What the compiler decided for these arguments, and why, as text."""
         device, bound = self._placed(arguments, named)
-        kernel = self.resolve(device, bound)
+        wanted, kernel = self._resolved(device, bound)
         target = target_of(device)
-        wanted = replace(self._wanted(device, target, bound), index_bits=kernel.index_bits)
         told = self._reports[target.name, ptx_version_for(device, target), wanted.key]
         word = None
         if device.compute_capability is not None:
@@ -278,14 +278,18 @@ class Kernel(Launcher, Generic[P]):
     ) -> CompiledKernel:
         """Compiles ahead of time, for specs (see `source_module`) and a target; needs no GPU.
 
-        `sizes`: usual ones, a shape an array and a whole number by name, for which `tl.auto` tiles
-        are chosen where specs leave sizes open; the code takes any.
+        `sizes`: usual ones, a shape an array and a whole number by name, for which `tl.auto` tiles,
+        and how many lanes run a program, are chosen where specs leave sizes open; the code takes
+        any.
         `ptx_version`: of the PTX, times ten; None for the lowest that the code needs, of the best
         code. CompileError where an instruction needs a later one.
         """
         found = find_target(target)
         wanted = self._for(specs, constants, index_bits, found, sizes)
         kernel = self._compile(wanted, found, ptx_version, dump_dir)
+        if is_crowded_by(kernel, sizes or {}, usual_machine(found)):
+            wanted = replace(wanted, is_crowded=True)
+            kernel = self._compile(wanted, found, ptx_version, dump_dir)
         add_promises(kernel)
         announce(kernel.report)
         return kernel
@@ -298,6 +302,12 @@ class Kernel(Launcher, Generic[P]):
         Its indices have 64 bits where those of the arrays, the kernel's limits or `grid`, if that
         is known, ask for it.
         """
+        return self._resolved(device, bound, grid)[1]
+
+    def _resolved(
+        self, device: Any, bound: Mapping[str, Any], grid: Grid | None = None
+    ) -> tuple[Specialization, CompiledKernel]:
+        """The same, and the specialisation that it is of."""
         target = target_of(device)
         version = ptx_version_for(device, target)
         if not is_same(self.outside):
@@ -305,8 +315,12 @@ class Kernel(Launcher, Generic[P]):
         wanted = self._wanted(device, target, bound)
         found = self._known(wanted, target, version)
         if not reaches(found, bound, grid):
-            found = self._known(replace(wanted, index_bits=64), target, version)
-        return found
+            wanted = replace(wanted, index_bits=64)
+            found = self._known(wanted, target, version)
+        if is_crowded(found, bound, machine_of(device, target).multiprocessors, grid):
+            wanted = replace(wanted, is_crowded=True)
+            found = self._known(wanted, target, version)
+        return wanted, found
 
     def _wanted(self, device: Any, target: Target, bound: Mapping[str, Any]) -> Specialization:
         """The specialisation for described arguments on a device."""
@@ -345,7 +359,7 @@ class Kernel(Launcher, Generic[P]):
         cache = default_cache()
         if cache is None:
             return self._shared(wanted, target, version)
-        key = self._disk_key(wanted, target, version)
+        key = disk_key(self.fn, self.grid, self.demands(), wanted, (target.name, version))
         found = None if os.environ.get(DUMP) else cache.get(key)
         if found is not None:
             return found
@@ -367,23 +381,6 @@ class Kernel(Launcher, Generic[P]):
         return self._code.find(
             key, self._programs.choices(wanted, target).order(wanted.call), compiled
         )
-
-    def _disk_key(
-        self, wanted: Specialization, target: Target, version: int | None
-    ) -> dict[str, Any]:
-        """Lists everything that the compiled code depends on."""
-        values = [value for _, value in wanted.constants]
-        return {
-            "compiler": compiler_digest(),
-            "source": source_digest(self.fn, self.grid, *values),
-            "parameters": list(map(repr, wanted.parameters)),
-            "constants": [(name, constant_text(value)) for name, value in wanted.constants],
-            "index_bits": wanted.index_bits,
-            "call": None if wanted.call is None else wanted.call.text,
-            "demands": self.demands(),
-            "target": target.name,
-            "ptx_version": version,
-        }
 
     def _compile(
         self,

@@ -31,7 +31,10 @@ class TilePrograms:
         if not wanted.is_open:
             return None if number else self._build(wanted, {}, {})
         tiles = self.choices(wanted, target).choice(wanted.call, number)
-        return None if tiles is None else self._build(wanted, dict(tiles.chosen), tiles.reasons)
+        if tiles is None:
+            return None
+        build = functools.partial(self._build, holds_rows=tiles.holds_rows)
+        return build(wanted, dict(tiles.chosen), tiles.reasons)
 
     def choices(self, wanted: Specialization, target: Target) -> AutoTiles:
         """The choices, for any class of sizes."""
@@ -50,9 +53,11 @@ class TilePrograms:
         chosen: Mapping[str, Any],
         reasons: Mapping[str, str],
         context: Any = None,
+        *,
+        holds_rows: bool = False,
     ) -> Any:
         """The program with constants chosen for those that are left open. `context`: MLIR's, else
-        one of its own."""
+        one of its own. `holds_rows`: whether tiles hold the rows that loops walk along."""
         return importlib.import_module("tilec.frontend").build_module(
             self._fn,
             wanted.parameters,
@@ -61,5 +66,7 @@ class TilePrograms:
             index_bits=wanted.index_bits,
             **self._demands,
             auto=reasons,
+            is_crowded=wanted.is_crowded,
+            holds_rows=holds_rows,
             context=context,
         )

@@ -21,6 +21,7 @@ from tilec.compile.emit_ptx import emit_ptx, start_worker
 from tilec.compile.fitting import check_sound, first_sound, less, show
 from tilec.compile.mlir_errors import interruptible
 from tilec.compile.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING, passes_from
+from tilec.compile.program_lanes import choose_lanes
 from tilec.compile.program_size import choose_num_warps
 from tilec.dialects.demands import attribute_of, is_demanded, value_of
 from tilec.dialects.gpu_tile.role import total_warps
@@ -39,9 +40,11 @@ from tilec.passes.checks.verify_target import verify_target
 from tilec.passes.contract import Level, PassContext, Report, TilePass
 from tilec.passes.copies.tensor_map_recipes import tensor_maps
 from tilec.passes.demands.kernels import (
+    crowd_of,
     is_explicit,
     is_in_line,
     is_whole,
+    lanes_of,
     most_programs,
     programs_per_cta,
     size_limits,
@@ -240,7 +243,10 @@ def _prepare(
             op.operation.erase()
     attributes = function.attributes
     report = Report()
+    is_chosen = num_warps is None and not is_demanded(function, NUM_WARPS)
     num_warps = _num_warps(function, num_warps, target, report)
+    if is_chosen and num_warps == 1:
+        choose_lanes(function, target, report)
     bits = attributes["tile.index_bits"].value if "tile.index_bits" in attributes else 64
     if bits not in (32, 64):
         raise error_at(function, f"tile.index_bits must be 32 or 64, found {bits}")
@@ -248,7 +254,7 @@ def _prepare(
         module,
         target,
         attributes["sym_name"].value,
-        PassContext(target, num_warps, bits, report, given=level),
+        PassContext(target, num_warps, bits, report, given=level, lanes=lanes_of(function)),
         _signature(function),
         _grid(function),
         _constants(function, report),
@@ -293,7 +299,7 @@ def _to_gpu_tile(job: Compilation) -> None:
     context, together = job.context, programs_per_cta(function)
     maps = tensor_maps(function)
     job.launch = {
-        "threads": total_warps(function, context.num_warps) * together * job.target.warp_size,
+        "threads": total_warps(function, context.num_warps) * together * lanes_of(function),
         "shared_bytes": program_bytes(function) * together,
         "tensor_maps": tuple(replace(m, dtype=job.signature[m.parameter].dtype) for m in maps),
         "persistent": is_in_line(function),
@@ -304,6 +310,7 @@ def _to_gpu_tile(job: Compilation) -> None:
         "most_programs": most_programs(function),
         "stripes": stripes_of(function),
         "programs_per_cta": together,
+        "crowd": crowd_of(function),
         "writes": tuple(job.signature[n].name for n in numbers_of_written(function)),
     }
 

@@ -124,6 +124,8 @@ class CompiledKernel:
     run as a cluster; all CTAs of a cluster are launched. `stripes`: how many CTAs, one behind the
     other along x, run each program of a kernel that is not persistent. `programs_per_cta`: of a
     persistent kernel, how many programs of one warp a CTA of `threads` runs side by side, at most.
+    `crowd`: programs a multiprocessor, beyond which a kernel compiled for so many is faster; 0
+    where there is none.
     `tensor_maps`: in the order of their parameters. `limits`: of 32-bit indices, expressions over
     shapes in the language of `tilec.executable.grid` and the largest value, or most negative, of
     each, and `most_programs`: the largest `counts` of a grid; the launcher takes a kernel of 64-bit
@@ -152,6 +154,7 @@ class CompiledKernel:
     most_programs: int = MOST_PROGRAMS
     stripes: int = 1
     programs_per_cta: int = 1
+    crowd: int = 0
     writes: tuple[str, ...] | None = None
 
     def written(self) -> tuple[str, ...]:
@@ -286,6 +289,7 @@ class CompiledKernel:
             most_programs=fields["most_programs"],
             stripes=fields["stripes"],
             programs_per_cta=fields["programs_per_cta"],
+            crowd=fields["crowd"],
             writes=None if fields["writes"] is None else tuple(fields["writes"]),
         )
 

@@ -24,6 +24,7 @@ from tilec.frontend.values import Array, Mistake, Scalar, Undefined, describe
 from tilec.hardware.any_layout import LAYOUTS
 from tilec.messages.diagnostics import CompileError, InternalError, Location
 from tilec.passes.checks.verify_ops import verify_ops
+from tilec.passes.demands.kernels import CROWDED, HOLDS_ROWS
 from tilec.passes.rewriting.walk import all_ops
 from tilec.terms.dtypes import BY_MLIR, DType
 from tilec.terms.groups import Group
@@ -51,6 +52,8 @@ def build_module(
     auto: Mapping[str, str] | None = None,
     context: ir.Context | None = None,
     probes: bool = False,
+    is_crowded: bool = False,
+    holds_rows: bool = False,
     **demands: Unpack[Demands],
 ) -> ir.Module:
     """The tile-level module of one specialisation of the kernel function `fn`.
@@ -59,11 +62,12 @@ def build_module(
     `tl.const`, defaults included. `grid`: the author's rule, a function or a tuple. `index_bits`:
     32 where all sizes and offsets fit. `auto`: why each constant the compiler chose has its value.
     `probes`: constants have values that only show what they are for: no static assertion fails, and
-    the kernel is `LIMITED` if it has one.
+    the kernel is `LIMITED` if it has one. `is_crowded`: a launch has more programs than the
+    kernel's `crowd`; `holds_rows`: the constants that loops walk along rows by hold whole ones.
     `demands`: the author's. CompileError where the kernel is wrong; the module belongs to `context`
     (a fresh one by default).
     """
-    source = read_source(fn)
+    source, told = read_source(fn), {CROWDED: is_crowded, HOLDS_ROWS: holds_rows}
     _check_parameters(source, parameters, constants)
     with context or make_context():
         location = source.location(source.node)
@@ -76,6 +80,7 @@ def build_module(
             function = entry.owner
             attributes = {
                 **_attributes(index_bits, auto or {}),
+                **{name: ir.UnitAttr.get() for name, is_so in told.items() if is_so},
                 **_grid_attribute(grid, parameters, constants, location),
                 "tile.constants": _constants_attribute(source, constants),
                 **kernel_attributes(demands, location),

@@ -134,6 +134,24 @@ func.func @k() attributes {tile.kernel, tile.persistent = true, tile.programs_pe
 }
 
 // -----
+// expected-error @below {{kernel "k" attribute 'tile.lanes' must be a power of two from 4 to 32, found 12}}
+func.func @k() attributes {tile.kernel, tile.lanes = 12 : i32} {
+  return
+}
+
+// -----
+// expected-error @below {{kernel "k" attribute 'tile.lanes': only programs of one warp share it}}
+func.func @k() attributes {tile.kernel, tile.num_warps = 2 : i32, tile.lanes = 8 : i32} {
+  return
+}
+
+// -----
+// expected-error @below {{kernel "k" attribute 'tile.programs_per_cta' must be from 1 to 128, found 129}}
+func.func @k() attributes {tile.kernel, tile.num_warps = 1 : i32, tile.persistent = true, tile.lanes = 8 : i32, tile.programs_per_cta = 129 : i32} {
+  return
+}
+
+// -----
 // expected-error @below {{kernel "k" attribute 'tile.programs_per_cta': only CTAs that share the programs run several}}
 func.func @k() attributes {tile.kernel, tile.programs_per_cta = 8 : i32} {
   return

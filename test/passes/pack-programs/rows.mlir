@@ -76,3 +76,13 @@ func.func @lengths(%a: !v, %b: memref<?xindex, strided<[1]>>) attributes {tile.k
   }
   return
 }
+
+// Four programs a warp: as many threads as ever.
+// CHECK-LABEL: @parts
+// CHECK-SAME: tile.programs_per_cta = 32 : i32
+func.func @parts(%a: !v) attributes {tile.kernel, tile.lanes = 8 : i32} {
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = arith.constant dense<1> : !t
+  "tile.store"(%x, %a, %i) {dims = array<i32: 0>, options = {}} : (!t, !v, index) -> ()
+  return
+}

@@ -1,0 +1,164 @@
+"""Programs of a part of a warp: short rows, side by side in one warp."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilec
+import tilec.language as tl
+from tilec.call import jit
+from tilec.call.jit import Kernel
+from tilec.compile import program_lanes
+from tilec.examples.cross_entropy import cross_entropy, reference
+from tilec.examples.layer_norm import layer_norm
+from tilec.examples.rms_norm import rms_norm
+from tilec.examples.running import poisoned
+from tilec.examples.softmax import softmax
+from tilec.executable.kernel import CompiledKernel
+from tilec.runtime.emulator_device import RESIDENT_CTAS
+
+TARGETS = ["sm_80", "sm_90a", "sm_100a"]
+THREADS = 256
+"""Of a CTA."""
+
+
+@tilec.kernel(grid=lambda starts: starts.shape[0] - 1)
+def longest_of_rows(starts: tl.array, values: tl.array, y: tl.array, B: tl.const = tl.auto):
+    """The largest of each run of values, 0 of none: groups of one warp take different times."""
+    row = tl.program_id(0)
+    first, end = tl.load(starts, row, ()), tl.load(starts, row + 1, ())
+    highest = 0.0
+    for at in tl.range(first, end, B):
+        v = tl.where(at + tl.arange(B) < end, tl.load(values, at, B), 0.0)
+        highest = tl.maximum(highest, tl.max(v))
+    tl.store(y, row, highest)
+
+
+@tilec.kernel(grid=lambda y: y.shape[0])
+def squares(y: tl.array, N: tl.const):
+    """y[p]: the sum of N squares from p on."""
+    x = (tl.program_id(0) + tl.arange(N)).to(tl.f32)
+    tl.store(y, tl.program_id(0), tl.sum(x * x))
+
+
+def lanes(kernel: CompiledKernel) -> int:
+    return kernel.threads // kernel.programs_per_cta
+
+
+@pytest.fixture
+def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launches of few programs count as crowded: a multiprocessor of the emulator's device has room
+    for none, as far as the choice of lanes goes."""
+    monkeypatch.setattr(jit, "is_crowded", lambda kernel, *_: kernel.crowd > 0)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tile", "rows", "expected"),
+    [
+        ("f32", 32, 100000, 8),
+        ("f32", 128, 8704, 8),
+        ("f32", 128, 8192, 32),
+        ("bf16", 288, 100000, 32),
+        ("bf16", 256, None, 32),
+    ],
+)
+def test_lanes_go_by_bytes_and_programs(
+    dtype: str, tile: int, rows: int | None, expected: int
+) -> None:
+    specs = [f"{name}:{dtype}[?,?:8;?:8,1]" for name in "xy"]
+    sizes = None if rows is None else {name: (rows, tile) for name in "xy"}
+    kernel = softmax.compile(specs, {"N": tile}, target="sm_90a", sizes=sizes)
+    assert lanes(kernel) == expected
+    demanded = softmax.demanding(num_warps=1)
+    assert lanes(demanded.compile(specs, {"N": tile}, target="sm_90a", sizes=sizes)) == 32
+
+
+def test_a_call_counts_its_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    monkeypatch.setattr(program_lanes, "CROWD", 1)
+    few, many = (np.zeros((rows, 32), np.float32) for rows in (132, 133))
+    kernel = Kernel(softmax.fn, softmax.grid)
+    assert lanes(kernel.compiled(few, few, N=32)) == 32
+    assert lanes(kernel.compiled(many, many, N=32)) == 8
+    assert lanes(kernel.compiled(few, few, N=32)) == 32
+    assert "lanes: 8 (there are many programs" in kernel.report(many, many, N=32)
+    assert "lanes: 8" not in kernel.report(few, few, N=32)
+
+
+def test_rows_that_may_be_long_are_walked_by_whole_warps() -> None:
+    specs = ["logits:bf16[?,?:8;?:8,1]", "labels:i32[?]", "losses:f32[?]", "smoothing:f32"]
+    sizes = {"logits": (100000, 160), "labels": (100000,), "losses": (100000,)}
+    found = [
+        lanes(cross_entropy.compile(specs, {"B": tile}, target="sm_90a", sizes=sizes))
+        for tile in (160, tl.auto)
+    ]
+    assert found == [32, 8]
+
+    specs = ["starts:i32[?]", "values:f32[?]", "y:f32[?]"]
+    sizes = {"starts": (100001,), "values": (1000000,), "y": (100000,)}
+    assert lanes(longest_of_rows.compile(specs, target="sm_90a", sizes=sizes)) == 32
+
+
+def test_what_is_scaled_with_much_or_computed_of_nothing_has_whole_warps() -> None:
+    rows = {"x": (100000, 256), "y": (100000, 256), "scales": (100000,)}
+    specs = ["x:bf16[?,?:8;?:8,1]", "weight:bf16[?:8]", "y:bf16[?,?:8;?:8,1]"]
+    specs += ["scales:f32[?]", "eps:f32"]
+    found = [
+        lanes(rms_norm.compile(specs, {"N": n}, target="sm_90a", sizes={**rows, "weight": (n,)}))
+        for n in (128, 256)
+    ]
+    assert found == [8, 32]
+    sizes = {"y": (100000,)}
+    assert lanes(squares.compile(["y:f32[?]"], {"N": 256}, target="sm_90a", sizes=sizes)) == 8
+    assert lanes(squares.compile(["y:f32[?]"], {"N": 512}, target="sm_90a", sizes=sizes)) == 32
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("rows", [1, 3, 3 * THREADS // 8 * RESIDENT_CTAS - 5])
+@pytest.mark.usefixtures("crowded")
+def test_rows(target: str, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_TARGET", target)
+    x = np.random.default_rng(rows).standard_normal((rows, 50), dtype=np.float32)
+    y = poisoned(x.shape, np.float32)
+    assert lanes(softmax.compiled(x, y, N=64)) == 8
+    softmax.check(x, y, N=64)
+    e = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(y, e / e.sum(1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.usefixtures("crowded")
+def test_programs_of_one_warp_that_take_different_ways(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEC_TARGET", target)
+    rng = np.random.default_rng(5)
+    counts = rng.integers(0, 99, 200)
+    starts = np.concatenate([[0], counts.cumsum()]).astype(np.int32)
+    values, y = rng.random(starts[-1], dtype=np.float32), poisoned((200,), np.float32)
+    longest_of_rows.check(starts, values, y)
+    padded = np.concatenate([values, [0]]).astype(np.float32)
+    np.testing.assert_array_equal(y, np.maximum.reduceat(padded, starts[:-1]) * (counts > 0))
+
+    logits = (4 * rng.standard_normal((130, 77))).astype(ml_dtypes.bfloat16)
+    labels = np.where(rng.random(130) < 0.3, -100, rng.integers(0, 77, 130)).astype(np.int32)
+    losses, gradient = reference(logits, labels, 0.1)
+    found = poisoned((130,), np.float32)
+    assert lanes(cross_entropy.compiled(logits, labels, found, 0.1)) < 32
+    cross_entropy.check(logits, labels, found, 0.1)
+    np.testing.assert_allclose(found, losses, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(logits.astype(np.float64), gradient, atol=8e-3)
+
+
+@pytest.mark.usefixtures("crowded")
+def test_what_a_row_is_scaled_with_and_rows_that_begin_anywhere() -> None:
+    rng = np.random.default_rng(2)
+    x, weight, bias = (rng.standard_normal(s).astype(np.float16) for s in ((70, 61), 61, 61))
+    y = poisoned(x.shape, np.float16)
+    layer_norm.check(x, weight, bias, y, 1e-5, N=64)
+    wide = x.astype(np.float64)
+    scale = 1 / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
+    expected = (wide - wide.mean(1, keepdims=True)) * scale * weight + bias
+    np.testing.assert_allclose(y, expected, rtol=4e-3, atol=4e-3)
