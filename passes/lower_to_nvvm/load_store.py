@@ -7,7 +7,7 @@ proven multiple of the vector's bytes. Three shapes of code follow:
 1. the array's size is a multiple of the width: each vector lies wholly inside or outside, so one
    predicate guards it;
 2. otherwise a thread whose vectors all lie inside takes an unguarded path, the others go element by
-   element;
+   element; tiles in one place of several arrays do so together;
 3. width 1: a predicate an element.
 
 Wrapped rows, whose addresses are looked at when they run, are the subject of `wrapped_row.py`.
@@ -16,6 +16,8 @@ Wrapped rows, whose addresses are looked at when they run, are the subject of `w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
 
 from mlir import ir
 
@@ -23,7 +25,7 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
 from tilec.passes.analysis.signs import is_never_negative
-from tilec.passes.analysis.vector_width import vector_width
+from tilec.passes.analysis.vector_width import VectorWidth, vector_width
 from tilec.passes.lower_to_nvvm.access import (
     load_words,
     pack,
@@ -36,53 +38,140 @@ from tilec.passes.lower_to_nvvm.rectangle import Rectangle
 from tilec.passes.lower_to_nvvm.scalar_ops import both, branch, create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.wrapped_row import load_wrapped, store_wrapped
+from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
+from tilec.passes.rewriting.walk import is_pure
+
+TOGETHER = 32
+"""Words of a thread that loads of one place bring together, at most: eight vectors, an eighth of
+the registers that a thread may have."""
+
+
+@dataclass(frozen=True)
+class _Load:
+    """A load, where its tile lies, and an element of its padding as an integer of its `bits`."""
+
+    op: tile.LoadOp
+    place: Rectangle
+    bits: int
+    padding: ir.Value
+
+    def words(
+        self, guard: Callable[[int], ir.Value | None], width: int, state: Lowering
+    ) -> Iterator[Registers]:
+        """Those of each vector of so many elements, loaded one by one."""
+        word, count = word_bits(self.bits, width)
+        pads = self.padding
+        if word != self.bits:
+            pads = _repeat(pads, word // self.bits, state)
+        hint = self.op.options.get("cache")
+        for first in range(0, self.place.layout.num_values, width):
+            pointer = self.place.pointer(first)
+            yield load_words(pointer, word, count, guard(first), [pads] * count, hint)
+
+    def elements(self, vectors: Iterable[Registers], width: int, state: Lowering) -> Registers:
+        """Those of vectors of so many elements."""
+        kind = self.place.array.element
+        return [r for v in vectors for r in unpack(v, kind, width, state)]
 
 
 def lower_load(op: tile.LoadOp, state: Lowering) -> None:
     """Lowers tile.load."""
-    place = _rectangle(op, op.src, op.result, op.offsets, state)
-    hint = op.options.get("cache")
-    bits = storage_bits(place.array.element, state)
-    padding = _padding(op, bits, state)
+    if op.result in state.values:  # it came with one in front of it
+        return
+    load = _look(op, state)
+    place = load.place
     if op.options.get("wrapped"):
-        word, _ = word_bits(bits, place.width)
-        pads = padding if word == bits else _repeat(padding, word // bits, state)
-        state.values[op.result] = load_wrapped(place, (padding, pads), hint, state)
-        return
+        word, _ = word_bits(load.bits, place.width)
+        pads = load.padding
+        if word != load.bits:
+            pads = _repeat(pads, word // load.bits, state)
+        hint = op.options.get("cache")
+        state.values[op.result] = load_wrapped(place, (load.padding, pads), hint, state)
+    elif place.width == 1 or place.whole_vectors:
+        words = load.words(place.inside, place.width, state)
+        state.values[op.result] = load.elements(words, place.width, state)
+    else:
+        _load_ragged([load, *(_look(other, state) for other in _alike(op, state))], state)
 
-    def words(guard: Callable[[int], ir.Value | None], width: int) -> Iterator[Registers]:
-        """Those of each vector of so many elements, loaded one by one."""
-        word, count = word_bits(bits, width)
-        pads = padding if word == bits else _repeat(padding, word // bits, state)
-        for first in range(0, place.layout.num_values, width):
-            yield load_words(place.pointer(first), word, count, guard(first), [pads] * count, hint)
 
-    def unpacked(vectors: Iterable[Registers], width: int) -> Registers:
-        return [r for v in vectors for r in unpack(v, place.array.element, width, state)]
+def _look(op: tile.LoadOp, state: Lowering) -> _Load:
+    place = _rectangle(op, op.src, op.result, op.offsets, state)
+    bits = storage_bits(place.array.element, state)
+    return _Load(op, place, bits, _padding(op, bits, state))
 
-    if place.width == 1 or place.whole_vectors:
-        state.values[op.result] = unpacked(words(place.inside, place.width), place.width)
-        return
-    word, count = word_bits(bits, place.width)
-    number = place.layout.num_values // place.width * count
-    fast = branch(place.all_inside(), [ir.IntegerType.get_signless(word)] * number)
+
+def _load_ragged(loads: list[_Load], state: Lowering) -> None:
+    """Loads tiles of one place whose vectors may straddle the ends of arrays. All in one branch:
+    what goes element by element is put together behind it, which waits for the loads, and would
+    for those of each array in turn."""
+    inside = None
+    types: list[ir.Type] = []
+    for load in loads:
+        inside = both(inside, load.place.all_inside())
+        word, count = word_bits(load.bits, load.place.width)
+        number = load.place.layout.num_values // load.place.width * count
+        types += [ir.IntegerType.get_signless(word)] * number
+    fast = branch(inside, types)
     whole, single = (region.blocks[0] for region in fast.regions)
     # Words leave the branches: narrower elements would be taken out of them behind each load, which
-    # would wait for it before the next array's is issued.
-    place.enter_branch()
+    # would wait for it before the next is issued.
+    for load in loads:
+        load.place.enter_branch()
     with ir.InsertionPoint(whole):
-        loaded = [w for vector in words(lambda _: None, place.width) for w in vector]
-        ir.Operation.create("scf.yield", operands=loaded)
-    place.enter_branch()
+        vectors = [w for load in loads for w in load.words(lambda _: None, load.place.width, state)]
+        ir.Operation.create("scf.yield", operands=[w for vector in vectors for w in vector])
+    for load in loads:
+        load.place.enter_branch()
     with ir.InsertionPoint(single):
-        elements = unpacked(words(place.inside, 1), 1)
-        groups = range(0, len(elements), place.width)
-        vectors = [elements[first : first + place.width] for first in groups]
-        packed = [w for vector in vectors for w in pack(vector, place.array.element, state)]
+        single_ones = [list(load.words(load.place.inside, 1, state)) for load in loads]
+        packed: list[ir.Value] = []
+        for load, words in zip(loads, single_ones, strict=True):
+            elements, width = load.elements(words, 1, state), load.place.width
+            for first in range(0, len(elements), width):
+                vector = elements[first : first + width]
+                packed += pack(vector, load.place.array.element, state)
         ir.Operation.create("scf.yield", operands=packed)
-    results = list(fast.results)
-    together = [results[first : first + count] for first in range(0, number, count)]
-    state.values[op.result] = unpacked(together, place.width)
+    left = iter(fast.results)
+    for load in loads:
+        _, count = word_bits(load.bits, load.place.width)
+        vectors_of = range(0, load.place.layout.num_values, load.place.width)
+        together = [list(islice(left, count)) for _ in vectors_of]
+        state.values[load.op.result] = load.elements(together, load.place.width, state)
+
+
+def _alike(op: tile.LoadOp, state: Lowering) -> list[tile.LoadOp]:
+    """The loads behind one in its block that may come with it, as nothing between writes: of tiles
+    in the same place of other arrays, whose vectors may straddle their ends, too."""
+    block = op.operation.block
+    behind = [view.operation for view in block.operations]
+    room = TOGETHER - _words(op, state)
+    found: list[tile.LoadOp] = []
+    for other in behind[behind.index(op.operation) + 1 :]:
+        view = other.opview
+        if isinstance(view, tile.LoadOp):
+            if _is_alike(view, op, state) and _words(view, state) <= room:
+                room -= _words(view, state)
+                found.append(view)
+        elif not (is_scalar(other) or stays_in_thread(other) or is_pure(other)):
+            break
+    return found
+
+
+def _is_alike(load: tile.LoadOp, first: tile.LoadOp, state: Lowering) -> bool:
+    same = list(load.offsets) == list(first.offsets) and load.dims == first.dims
+    if not same or load.options.get("wrapped") or load.result in state.values:
+        return False
+    one, other = load.result, first.result
+    if shape(one) != shape(other) or layout_of(one) != layout_of(other):
+        return False
+    access = _width(load, load.src, load.result, load.offsets, state)
+    return access.width > 1 and not access.whole
+
+
+def _words(load: tile.LoadOp, state: Lowering) -> int:
+    """Words of 32 bits of a thread that a load brings."""
+    bits = storage_bits(element(load.src), state)
+    return -(-layout_of(load.result).num_values * bits // 32)
 
 
 def lower_store(op: tile.StoreOp, state: Lowering) -> None:
@@ -124,11 +213,7 @@ def _rectangle(
     offsets: list[ir.Value],
     state: Lowering,
 ) -> Rectangle:
-    layout = layout_of(value)
-    sizes, wrapped = shape(value), op.options.get("wrapped", False)
-    access = vector_width(
-        state.divisibility, array, offsets, op.dims, layout, sizes, wrapped=wrapped
-    )
+    layout, access = layout_of(value), _width(op, array, value, offsets, state)
     place = Rectangle(
         state,
         state.values[array],
@@ -153,6 +238,20 @@ def _rectangle(
     # Made here so that both branches of a ragged access may use them.
     _ = place.base, place.outside_dims, place.valid(0)
     return place
+
+
+def _width(
+    op: tile.LoadOp | tile.StoreOp,
+    array: ir.Value,
+    value: ir.Value,
+    offsets: list[ir.Value],
+    state: Lowering,
+) -> VectorWidth:
+    wrapped = op.options.get("wrapped", False)
+    return vector_width(
+        *(state.divisibility, array, offsets, op.dims, layout_of(value), shape(value)),
+        wrapped=wrapped,
+    )
 
 
 def _padding(op: tile.LoadOp, bits: int, state: Lowering) -> ir.Value:
