@@ -97,6 +97,30 @@ def integrated(x: tl.array, y: tl.array, N: tl.const, SINES: tl.const):
     tl.store(y, 0, tl.sum(tl.sin(at) * tl.exp(at) if SINES else at * at))
 
 
+@tilec.kernel(grid=(1,))
+def scaled(x: tl.array, weight: tl.array, y: tl.array, N: tl.const):
+    """A row divided by its sum, each element with a weight of its own."""
+    row = tl.load(x, 0, N).to(tl.f32)
+    tl.store(y, 0, (row / tl.sum(row) * tl.load(weight, 0, N).to(tl.f32)).to(y.dtype))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "elements", "warps"),
+    [
+        ("bf16", 4096, 8),
+        ("bf16", 8192, 16),
+        ("bf16", 16384, 16),
+        ("bf16", 32768, 16),
+        ("f32", 16384, 16),
+        ("f32", 32768, 32),
+    ],
+)
+def test_warps_of_long_rows_that_are_scaled(dtype: str, elements: int, warps: int) -> None:
+    specs = [f"{name}:{dtype}[?:8]" for name in ("x", "weight", "y")]
+    compiled = scaled.compile(specs, {"N": elements}, target="sm_90a")
+    assert compiled.threads == 32 * warps
+
+
 @pytest.mark.parametrize(
     ("points", "sines", "warps"),
     [(64, True, 1), (256, False, 1), (4096, False, 2), (256, True, 4), (4096, True, 16)],
