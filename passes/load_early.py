@@ -34,8 +34,8 @@ reads them while the launch before it ends.
 
 A kernel that writes an array said to be settled is an error. Where the promise brings nothing, the
 report says why.
-Does not handle: kernels without roles, which do not start early; load roles that fill several
-rings.
+Does not handle: kernels without roles, which wait in front of all copies; load roles that fill
+several rings.
 """
 
 from __future__ import annotations

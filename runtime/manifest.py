@@ -165,6 +165,7 @@ _KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "persistent": ("true or false", lambda value: isinstance(value, bool)),
     "dynamic": ("true or false", lambda value: isinstance(value, bool)),
     "starts_early": ("true or false", lambda value: isinstance(value, bool)),
+    "has_roles": ("true or false", lambda value: isinstance(value, bool)),
     "cluster": (
         "three powers of two up to 8",
         lambda value: (

@@ -44,7 +44,7 @@ def test_shares_of_an_h200() -> None:
 def test_kernels_without_roles_use_every_multiprocessor() -> None:
     kernel = CompiledKernel("k", "sm_90a", "", (), None, 384, 0, 32, persistent=True)
     assert kernel.launched((32, 16, 1), 132) == (132, 1, 1)
-    with_roles = replace(kernel, starts_early=True)
+    with_roles = replace(kernel, has_roles=True)
     assert with_roles.launched((32, 16, 1), 132) == (128, 1, 1)
     in_pairs = replace(with_roles, cluster=(2, 1, 1))
     assert in_pairs.launched((32, 16, 1), 132) == (128, 1, 1)

@@ -120,7 +120,7 @@ def test_reports() -> None:
         ),
         (
             *(row_sum, "x", ["x:f32[?,?]", "y:f32[?]"]),
-            *({}, "the kernel does not start under the launch before"),
+            *({}, "no role copies it"),
         ),
     ],
 )

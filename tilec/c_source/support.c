@@ -44,7 +44,7 @@ typedef struct recipe {
 /* How programs become CTAs. */
 typedef struct program {
   int threads, shared_bytes, cluster[3];
-  int is_persistent, is_dynamic, starts_early, stripes, programs_per_cta;
+  int is_persistent, is_dynamic, starts_early, has_roles, stripes, programs_per_cta;
   int64_t most_programs;
 } program;
 
@@ -264,7 +264,7 @@ static tilec_error place(CUlaunchConfig *config, CUlaunchAttribute *attribute, c
     ctas = least(least(clusters, resident), multiprocessors * each);
   } else {
     int64_t side = most(1, resident / size);
-    ctas = (made->starts_early ? even_share(clusters, side) : least(clusters, side)) * size;
+    ctas = (made->has_roles ? even_share(clusters, side) : least(clusters, side)) * size;
   }
   if (wrong || ctas > grid_limits[0]) return problem(TILEC_GRID, -1, -1);
   if (made->programs_per_cta > 1) {

@@ -91,7 +91,7 @@ def _recipe(array: int, made: TensorMap) -> str:
 def program_constant(number: int, kernel: CompiledKernel) -> str:
     """How programs of a kernel become CTAs."""
     cluster = ", ".join(map(str, kernel.cluster))
-    flags = (kernel.persistent, kernel.dynamic, kernel.starts_early)
+    flags = (kernel.persistent, kernel.dynamic, kernel.starts_early, kernel.has_roles)
     numbers = (*map(int, flags), kernel.stripes, kernel.programs_per_cta, kernel.most_programs)
     rest = ", ".join(map(str, numbers))
     return (

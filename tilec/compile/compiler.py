@@ -51,7 +51,7 @@ from tilec.passes.demands.kernels import (
     stripes_of,
 )
 from tilec.passes.lower_to_nvvm.kernel import checked_cluster
-from tilec.passes.overlap_launches import starts_early
+from tilec.passes.overlap_launches import has_roles, starts_early
 from tilec.passes.rewriting.locations import error_at, source_location
 from tilec.terms.demands import NUM_WARPS
 
@@ -305,6 +305,7 @@ def _to_gpu_tile(job: Compilation) -> None:
         "persistent": is_in_line(function),
         "dynamic": is_whole(function),
         "starts_early": starts_early(function),
+        "has_roles": has_roles(function),
         "cluster": checked_cluster(function, context),
         "limits": size_limits(function),
         "most_programs": most_programs(function),

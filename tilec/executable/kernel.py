@@ -120,12 +120,12 @@ class CompiledKernel:
     as run side by side; the grid is three parameters more. `dynamic`: such a kernel launched with a
     CTA for each program: its CTAs ask for programs, so that many never start, or they are clusters
     with one program each. `starts_early`: waits by itself for earlier launches of its stream, and
-    so may be started before they end. `cluster`: programs along each axis of the grid whose CTAs
-    run as a cluster; all CTAs of a cluster are launched. `stripes`: how many CTAs, one behind the
-    other along x, run each program of a kernel that is not persistent. `programs_per_cta`: of a
-    persistent kernel, how many programs of one warp a CTA of `threads` runs side by side, at most.
-    `crowd`: programs a multiprocessor, beyond which a kernel compiled for so many is faster; 0
-    where there is none.
+    so may be started before they end. `has_roles`: some of its warps load for the others.
+    `cluster`: programs along each axis of the grid whose CTAs run as a cluster; all CTAs of a
+    cluster are launched. `stripes`: how many CTAs, one behind the other along x, run each program
+    of a kernel that is not persistent. `programs_per_cta`: of a persistent kernel, how many
+    programs of one warp a CTA of `threads` runs side by side, at most. `crowd`: programs a
+    multiprocessor, beyond which a kernel compiled for so many is faster; 0 where there is none.
     `tensor_maps`: in the order of their parameters. `limits`: of 32-bit indices, expressions over
     shapes in the language of `tilec.executable.grid` and the largest value, or most negative, of
     each, and `most_programs`: the largest `counts` of a grid; the launcher takes a kernel of 64-bit
@@ -149,6 +149,7 @@ class CompiledKernel:
     persistent: bool = False
     dynamic: bool = False
     starts_early: bool = False
+    has_roles: bool = False
     cluster: tuple[int, int, int] = (1, 1, 1)
     limits: tuple[tuple[str, int], ...] = ()
     most_programs: int = MOST_PROGRAMS
@@ -195,7 +196,7 @@ class CompiledKernel:
             each = -(-clusters // (multiprocessors * self.programs_per_cta))
             return min(clusters, resident, multiprocessors * each), 1, 1
         most = max(1, resident // size)
-        ctas = even_share(clusters, most) if self.starts_early else min(clusters, most)
+        ctas = even_share(clusters, most) if self.has_roles else min(clusters, most)
         return ctas * size, 1, 1
 
     def threads_of(self, programs: Grid, launched: Grid) -> int:
@@ -284,6 +285,7 @@ class CompiledKernel:
             persistent=fields["persistent"],
             dynamic=fields["dynamic"],
             starts_early=fields["starts_early"],
+            has_roles=fields["has_roles"],
             cluster=tuple(fields["cluster"]),
             limits=tuple((text, most) for text, most in fields["limits"]),
             most_programs=fields["most_programs"],

@@ -98,13 +98,6 @@ func.func @small(%a: memref<?x?xf16, strided<[?, 1]>>) attributes {tile.kernel, 
 }
 
 // -----
-// CHECK-LABEL: @without_roles
-// CHECK-NOT: griddepcontrol
-func.func @without_roles() attributes {tile.kernel, tile.shared_bytes = 131072 : i32} {
-  return
-}
-
-// -----
 // A program that has its own is left alone.
 // CHECK-LABEL: @again
 // CHECK: "gpu_tile.griddepcontrol"() {kind = "wait"}
