@@ -48,13 +48,13 @@ from mlir import ir
 from tilec.dialects.def_use import of_kind
 from tilec.dialects.effects import is_product
 from tilec.dialects.elementwise import is_elementwise
-from tilec.dialects.gpu_tile import GriddepcontrolOp, RoleOp, TensorMapLoad, TmaWaitOp
+from tilec.dialects.gpu_tile import GriddepcontrolOp, NumCtasOp, RoleOp, TensorMapLoad, TmaWaitOp
 from tilec.dialects.op import TileOp
 from tilec.dialects.tile import NumProgramsOp
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.placement import SHARED_BYTES
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.demands.kernels import is_persistent, is_whole, stripes_of
+from tilec.passes.demands.kernels import is_persistent, is_whole, rounds_of, stripes_of
 from tilec.passes.rewriting.free_ops import is_scalar
 from tilec.passes.rewriting.scalars import binary, constant, less
 from tilec.passes.rewriting.walk import all_ops, find_ops, kernels
@@ -126,14 +126,18 @@ def _overlap_roles(body: list[ir.OpView], first: ir.OpView, context: PassContext
 
 
 def _let_in_behind_few(function: ir.Operation) -> None:
-    """Lets the next launch in where the kernel has few CTAs: those that share programs are."""
-    if is_persistent(function) and not is_whole(function):
+    """Lets the next launch in where the kernel has few CTAs: those that run side by side are."""
+    shares = is_persistent(function) and not is_whole(function)
+    if shares and rounds_of(function) == 1:
         GriddepcontrolOp.build(kind="launch_dependents")
         return
-    x, y, z = (NumProgramsOp.build(axis=axis) for axis in range(3))
-    stripes = constant(x.type, stripes_of(function))
-    programs = binary("arith.muli", binary("arith.muli", x, y), binary("arith.muli", z, stripes))
-    few = less(programs, constant(x.type, FEW_CTAS + 1))
+    if shares:
+        ctas = NumCtasOp.build()
+    else:
+        x, y, z = (NumProgramsOp.build(axis=axis) for axis in range(3))
+        stripes = constant(x.type, stripes_of(function))
+        ctas = binary("arith.muli", binary("arith.muli", x, y), binary("arith.muli", z, stripes))
+    few = less(ctas, constant(ctas.type, FEW_CTAS + 1))
     branch = ir.Operation.create("scf.if", operands=[few], regions=2)
     with ir.InsertionPoint(branch.regions[0].blocks.append()):
         GriddepcontrolOp.build(kind="launch_dependents")

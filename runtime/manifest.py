@@ -183,6 +183,7 @@ _KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "most_programs": ("a positive integer", _is_divisor),
     "stripes": ("a positive integer", _is_divisor),
     "programs_per_cta": ("a positive integer", _is_divisor),
+    "rounds": ("a positive integer", _is_divisor),
     "crowd": ("0 or a positive integer", lambda value: _is_integer(value) and value >= 0),
     "writes": (
         "a list of names, or null",

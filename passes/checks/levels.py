@@ -60,6 +60,7 @@ _SAID = {
         "tile.limits",
         "tile.most_programs",
         "tile.programs_per_cta",
+        "tile.rounds",
         "tile.stripes",
         "tile.shared_bytes",
         "tile.total_warps",

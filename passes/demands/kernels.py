@@ -44,6 +44,8 @@ PROGRAMS_PER_CTA = "tile.programs_per_cta"
 """Kernel attribute: how many programs a CTA runs side by side, a warp each, or `LANES` lanes of one
 (pass pack-programs). What the IR says of a program's threads, barriers and shared memory, it says
 of one of them."""
+ROUNDS = "tile.rounds"
+"""Kernel attribute: how many times as many CTAs as run side by side share its programs, at most."""
 LANES = "tile.lanes"
 """Kernel attribute: how many lanes of a warp run a program of one warp, all without it."""
 CROWD = "tile.crowd"
@@ -131,6 +133,11 @@ def lanes_of(function: ir.Operation) -> int:
 def crowd_of(function: ir.Operation) -> int:
     """How many programs a multiprocessor has at most, where parts of a warp run more; else 0."""
     return function.attributes[CROWD].value if CROWD in function.attributes else 0
+
+
+def rounds_of(function: ir.Operation) -> int:
+    """How many times as many CTAs as run side by side share the programs, at most."""
+    return function.attributes[ROUNDS].value if ROUNDS in function.attributes else 1
 
 
 def programs_per_cta(function: ir.Operation) -> int:

@@ -56,6 +56,12 @@ def read_their_length(function: ir.Operation) -> bool:
     )
 
 
+def have_uneven_loops(function: ir.Operation) -> bool:
+    """Whether memory says where a loop ends."""
+    ends = [loop.operands[1] for loop in find_loops(function)]
+    return any(isinstance(op.opview, LoadOp) for op in ops_behind(ends))
+
+
 def leave_some_out(function: ir.Operation) -> bool:
     """Whether some programs skip a loop: a guard lets only others in, with no loop on its other
     side, or the loop's end is 0 there."""

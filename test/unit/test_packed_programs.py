@@ -123,6 +123,17 @@ def test_memory_says_how_long_each_takes(target: str, monkeypatch: pytest.Monkey
     np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-4)
 
 
+def test_more_ctas_share_programs_of_uneven_length() -> None:
+    """8 times as many as run side by side, and no more than there are programs."""
+    specs = ["starts:i32[?]", "columns:i32[?]", "values:f32[?]", "x:f32[?]", "y:f32[?]"]
+    kernel = products_of_rows.compile(specs, target="sm_90a")
+    assert kernel.rounds == 8
+    assert kernel.launched((10**6, 1, 1), 1056, 132) == (8 * 1056, 1, 1)
+    assert kernel.launched((20000, 1, 1), 1056, 132) == (19 * 132, 1, 1)
+    assert "setp" in kernel.ptx.split("griddepcontrol.wait")[1].split("launch_dependents")[0]
+    assert softmax.compile(ROWS, {"N": 64}, target="sm_90a").rounds == 1
+
+
 def of_rows(index_bits: int = 32) -> CompiledKernel:
     """A kernel whose grid is the rows of an array."""
     shape = "[64,64]" if index_bits == 32 else "[?,?;?,1]"

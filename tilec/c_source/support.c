@@ -44,7 +44,7 @@ typedef struct recipe {
 /* How programs become CTAs. */
 typedef struct program {
   int threads, shared_bytes, cluster[3];
-  int is_persistent, is_dynamic, starts_early, has_roles, stripes, programs_per_cta;
+  int is_persistent, is_dynamic, starts_early, has_roles, stripes, programs_per_cta, rounds;
   int64_t most_programs;
 } program;
 
@@ -256,12 +256,12 @@ static tilec_error place(CUlaunchConfig *config, CUlaunchAttribute *attribute, c
     config->gridDimZ = (unsigned)grid[2];
   } else if (made->is_dynamic) {
     ctas = times(clusters, size, &wrong);
-  } else if (clusters > grid_limits[0] - (int64_t)resident * made->programs_per_cta) {
+  } else if (clusters > grid_limits[0] - (int64_t)resident * made->rounds * made->programs_per_cta) {
     return problem(TILEC_GRID, -1, -1);
   } else if (made->programs_per_cta > 1) {
     int64_t side = (int64_t)multiprocessors * made->programs_per_cta;
     int64_t each = (clusters + side - 1) / side;
-    ctas = least(least(clusters, resident), multiprocessors * each);
+    ctas = least(least(clusters, (int64_t)resident * made->rounds), multiprocessors * each);
   } else {
     int64_t side = most(1, resident / size);
     ctas = (made->has_roles ? even_share(clusters, side) : least(clusters, side)) * size;

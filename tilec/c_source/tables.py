@@ -92,7 +92,8 @@ def program_constant(number: int, kernel: CompiledKernel) -> str:
     """How programs of a kernel become CTAs."""
     cluster = ", ".join(map(str, kernel.cluster))
     flags = (kernel.persistent, kernel.dynamic, kernel.starts_early, kernel.has_roles)
-    numbers = (*map(int, flags), kernel.stripes, kernel.programs_per_cta, kernel.most_programs)
+    each = (kernel.stripes, kernel.programs_per_cta, kernel.rounds)
+    numbers = (*map(int, flags), *each, kernel.most_programs)
     rest = ", ".join(map(str, numbers))
     return (
         f"static const program program_{number} = {{{kernel.threads}, {kernel.shared_bytes}, "

@@ -47,6 +47,7 @@ from tilec.passes.demands.kernels import (
     lanes_of,
     most_programs,
     programs_per_cta,
+    rounds_of,
     size_limits,
     stripes_of,
 )
@@ -312,6 +313,7 @@ def _to_gpu_tile(job: Compilation) -> None:
         "stripes": stripes_of(function),
         "programs_per_cta": together,
         "crowd": crowd_of(function),
+        "rounds": rounds_of(function),
         "writes": tuple(job.signature[n].name for n in numbers_of_written(function)),
     }
 

@@ -14,12 +14,11 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.hardware.target import Target
-from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.contract import Report
 from tilec.passes.demands import kernels as demands
 from tilec.passes.programs.packing import why_alone
+from tilec.passes.programs.program_relations import have_uneven_loops
 from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
-from tilec.passes.rewriting.loops import find_loops
 from tilec.passes.rewriting.walk import all_ops, find_ops, ops_named
 from tilec.passes.rows.stripes import count_stripes
 
@@ -60,8 +59,7 @@ def _why_whole(function: ir.Operation) -> str | None:
         return "no lanes meet"
     if demands.HOLDS_ROWS not in function.attributes and ops_named(function, _LOOPS):
         return "loops walk along rows, which may be long"
-    ends = [loop.operands[1] for loop in find_loops(function)]
-    if any(isinstance(op.opview, tile.LoadOp) for op in ops_behind(ends)):
+    if have_uneven_loops(function):
         return "memory says how long rows are, and some may be long"
     for op in all_ops(function):
         known = isinstance(op.opview, _OTHERS) or op.name.startswith(_CONTROL)

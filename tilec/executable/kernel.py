@@ -126,6 +126,8 @@ class CompiledKernel:
     of a kernel that is not persistent. `programs_per_cta`: of a persistent kernel, how many
     programs of one warp a CTA of `threads` runs side by side, at most. `crowd`: programs a
     multiprocessor, beyond which a kernel compiled for so many is faster; 0 where there is none.
+    `rounds`: of a persistent kernel, how many times as many CTAs as run side by side share its
+    programs, at most.
     `tensor_maps`: in the order of their parameters. `limits`: of 32-bit indices, expressions over
     shapes in the language of `tilec.executable.grid` and the largest value, or most negative, of
     each, and `most_programs`: the largest `counts` of a grid; the launcher takes a kernel of 64-bit
@@ -156,6 +158,7 @@ class CompiledKernel:
     stripes: int = 1
     programs_per_cta: int = 1
     crowd: int = 0
+    rounds: int = 1
     writes: tuple[str, ...] | None = None
 
     def written(self) -> tuple[str, ...]:
@@ -189,6 +192,7 @@ class CompiledKernel:
             if clusters * size > MOST_PROGRAMS:
                 raise ValueError(f"grid {programs} has more than {MOST_PROGRAMS} programs")
             return clusters * size, 1, 1
+        resident *= self.rounds
         if clusters > MOST_PROGRAMS - resident * self.programs_per_cta:
             raise ValueError(f"grid {programs} has more programs than CTAs can count")
         if self.programs_per_cta > 1:
@@ -292,6 +296,7 @@ class CompiledKernel:
             stripes=fields["stripes"],
             programs_per_cta=fields["programs_per_cta"],
             crowd=fields["crowd"],
+            rounds=fields["rounds"],
             writes=None if fields["writes"] is None else tuple(fields["writes"]),
         )
 
