@@ -29,7 +29,8 @@ from the end (`mirror_rounds.py`).
    memory multiply in a loop: the copies for the next program then run under this one's end. Not
    so programs that find in memory how long they take, or of which a guard leaves some without work:
    equal numbers of them are unequal work (groups of rows, searched, on an H200: 64 of 256 rows
-   258 us, persistent 329; half of a product of 4096^3 behind a guard: 88 us, persistent 126).
+   258 us, persistent 329; half of a product of 4096^3 behind a guard: 88 us, persistent 126), nor
+   programs that several CTAs run, which are too few for a second round.
 3. All CTAs of a cluster run as often, so that they may wait for each other. One whose program is
    outside the grid repeats the cluster's first and stores nothing.
 4. Clusters that are not persistent (the author's demand) are as many as the grid needs, in one
@@ -69,6 +70,7 @@ from tilec.passes.demands.kernels import (
     is_dynamic,
     is_in_line,
     is_persistent,
+    stripes_of,
     teams_of,
 )
 from tilec.passes.programs.mirror_rounds import loops_in_any_order, mirror
@@ -160,7 +162,9 @@ def _stays(
     """Whether a kernel becomes persistent although its author leaves that open."""
     if cluster != ALONE or not found.from_buffers or teams_of(function) > 1:
         return cluster != ALONE or found.from_buffers
-    if read_their_length(function):
+    if stripes_of(function) > 1:
+        why = "each is run by several"
+    elif read_their_length(function):
         why = "memory says how long each takes: the launch gives the next to whoever is done"
     elif leave_some_out(function):
         why = "a guard leaves some without work: the launch gives the next to whoever is done"

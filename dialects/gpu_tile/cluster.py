@@ -143,3 +143,22 @@ class ClusterStoreOp(
         if len(to.shape) != 1 or to.element != element(self.value):
             return f"dst must be a row of {element(self.value)}, found {self.dst.type}"
         return None
+
+
+class ClusterSendOp(Op, name="cluster_send", needs=Feature.CLUSTERS, in_cta=True, own_buffers=True):
+    """Writes a tile from registers to `dst` of the first CTA of the cluster, whoever runs it.
+
+    All CTAs must have begun, and the first one reads behind a `cluster_sync` that follows.
+
+    Example:
+        "gpu_tile.cluster_send"(%sums, %slot) : (tensor<64x64xf32, #gpu_tile.layout<"T(16,8):(4@1,1@0) V(4,8):(1@1,8@0)">>, !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>) -> ()
+    """
+
+    value = Operand(TILE)
+    dst = Operand(BUFFER, writes=True)
+
+    def check(self) -> str | None:
+        to = buffer_of(self.dst)
+        if (to.shape, to.element) == (shape(self.value), element(self.value)):
+            return None
+        return f"dst must be a buffer like {self.value.type}, found {self.dst.type}"

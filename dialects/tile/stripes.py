@@ -1,5 +1,5 @@
-"""Programs that several CTAs run, each its stripe of the tiles (pass spread-rows): `tile.stripes` of
-the kernel says how many."""
+"""Programs that several CTAs run, each its stripe of the tiles (pass spread-rows) or its part of a
+loop (pass split-sums): `tile.stripes` of the kernel says how many."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilec.dialects.tile.dialect import Op
 from tilec.dialects.types import element, shape, show
 
 
-class StripeIdOp(Op, name="stripe_id", pure=True, least=0):
+class StripeIdOp(Op, name="stripe_id", pure=True, one_thread=True, in_cta=True, least=0):
     """Gives which stripe of its program this CTA runs: 0 to `tile.stripes` - 1.
 
     Example:

@@ -6,7 +6,7 @@ use it until they are waited for. Roles side by side run at any speed: what one 
 as long as all of them, except beside what the same role alone uses. Rings always live, and so
 does what warps store through by themselves: each waits for its own copies alone. So do answers
 to requests for programs (`next_program`): a ring orders their readers. Other CTAs write into what
-has a `cluster_store` whenever they come to it.
+has a `cluster_store` or a `cluster_send` whenever they come to it.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ SIZE_LIMITS = "tile.limits"
 """Kernel attribute: expressions over sizes of arrays (`tilec.executable.grid`), each with the
 largest value, or the most negative, that its indices are computed for."""
 STRIPES = "tile.stripes"
-"""Kernel attribute: how many CTAs run each program, which are a cluster if they meet (pass
-spread-rows)."""
+"""Kernel attribute: how many CTAs run each program, which are a cluster if they meet (passes
+spread-rows, split-sums)."""
 PROGRAMS_PER_CTA = "tile.programs_per_cta"
 """Kernel attribute: how many programs a CTA runs side by side, a warp each, or `LANES` lanes of one
 (pass pack-programs). What the IR says of a program's threads, barriers and shared memory, it says

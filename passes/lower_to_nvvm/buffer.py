@@ -7,6 +7,7 @@ units, so it does not split one. PTX ISA 9.0, "ld", "st": natural alignment.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from mlir import ir
@@ -227,7 +228,16 @@ def write_buffer(tile: ir.Value, into: ir.Value, state: Lowering) -> None:
     if plan is not None and whole and _rows_aligned(into, bytes_, state):
         _store_matrices(plan, state.registers(tile), buffer, element(tile), state)
         return
-    registers = state.registers(tile)
+    for pointer, words, guard in stores_of(tile, into, state):
+        store_words(pointer, words, guard, None, space="shared")
+
+
+def stores_of(
+    tile: ir.Value, into: ir.Value, state: Lowering
+) -> Iterator[tuple[ir.Value, Registers, ir.Value | None]]:
+    """Yields the stores that write a tile into a buffer: a shared pointer, words, and whether a
+    thread does it, None where all do. As wide as the layouts allow."""
+    buffer, layout, registers = state.values[into], layout_of(tile), state.registers(tile)
     order = run_first(layout, _contiguous(buffer.type.layout))
     if (permutation := register_permutation(layout, order, shape(tile))) is not None:
         layout, registers = order, [registers[number] for number in permutation]
@@ -237,8 +247,7 @@ def write_buffer(tile: ir.Value, into: ir.Value, state: Lowering) -> None:
     width = access.width
     for first in range(0, layout.num_values, width):
         words = pack(registers[first : first + width], element(tile), state)
-        guard = both(mine, valid[first])
-        store_words(access.pointer(first), words, guard, None, space="shared")
+        yield access.pointer(first), words, both(mine, valid[first])
 
 
 def _contiguous(layout: SharedLayout) -> int | None:

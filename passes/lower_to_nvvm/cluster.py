@@ -15,6 +15,7 @@ from tilec.dialects.gpu_tile.cluster import ctas_alike
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.types import element
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, store_words
+from tilec.passes.lower_to_nvvm.buffer import stores_of
 from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.shared_address import buffer_address, shared_base
 from tilec.passes.lower_to_nvvm.state import Lowering
@@ -67,12 +68,29 @@ def lower_cluster_store(op: gpu_tile.ClusterStoreOp, state: Lowering) -> None:
     base = create("llvm.ptrtoint", [shared_base(state)], state.i32)
     own = create("arith.addi", [base, offset], state.i32)
     to = create("arith.andi", [state.thread(), state.i32_constant(ctas - 1)], state.i32)
-    remote = inline_asm(
-        "mapa.shared::cluster.u32 $0, $1, $2;", ["=r", "r", "r"], [own, to], [state.i32], pure=True
-    )
+    remote = _mapped(own, to, state)
     mine = compare("ult", state.thread(), state.i32_constant(ctas))
     words = pack(state.registers(op.value), element(op.value), state)
-    store_words(remote[0], words, mine, None, space="shared::cluster")
+    store_words(remote, words, mine, None, space="shared::cluster")
+
+
+def lower_cluster_send(op: gpu_tile.ClusterSendOp, state: Lowering) -> None:
+    """Lowers to the stores of `buffer_store`, to the CTA of rank 0: as far from each of ours as its
+    shared memory is (PTX ISA 9.0, "mapa", "st")."""
+    own = create("llvm.ptrtoint", [shared_base(state)], state.i32)
+    first = _mapped(own, state.i32_constant(0), state)
+    apart = create("arith.subi", [first, own], state.i32)
+    for pointer, words, guard in stores_of(op.value, op.dst, state):
+        address = create("llvm.ptrtoint", [pointer], state.i32)
+        remote = create("arith.addi", [address, apart], state.i32)
+        guard = state.constant(ir.IntegerType.get_signless(1), 1) if guard is None else guard
+        store_words(remote, words, guard, None, space="shared::cluster")
+
+
+def _mapped(address: ir.Value, rank: ir.Value, state: Lowering) -> ir.Value:
+    """The address (i32) in the CTA of a rank of what has this one here."""
+    text, letters = "mapa.shared::cluster.u32 $0, $1, $2;", ["=r", "r", "r"]
+    return inline_asm(text, letters, [address, rank], [state.i32], pure=True)[0]
 
 
 def lower_stripe_id(op: tile.StripeIdOp, state: Lowering) -> None:
@@ -102,5 +120,6 @@ RULES = {
     gpu_tile.ClusterMaskOp: lower_mask,
     gpu_tile.ClusterSyncOp: lower_sync,
     gpu_tile.ClusterStoreOp: lower_cluster_store,
+    gpu_tile.ClusterSendOp: lower_cluster_send,
     tile.StripeIdOp: lower_stripe_id,
 }

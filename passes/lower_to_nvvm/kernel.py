@@ -11,7 +11,7 @@ from math import prod
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import ClusterSyncOp
+from tilec.dialects.gpu_tile import ClusterStoreOp, ClusterSyncOp
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.dialects.gpu_tile.role import RoleOp, entry_registers, total_warps
 from tilec.dialects.types import bit_width, element, is_tile, shape
@@ -165,7 +165,7 @@ def _stripes_attributes(
     """Gives each thread so few registers that two stripes have room on a multiprocessor, where
     stripes of programs wait for each other and are short enough: one loads while the other
     waits."""
-    meet = stripes_of(function) > 1 and find_ops(function, ClusterSyncOp)
+    meet = stripes_of(function) > 1 and find_ops(function, ClusterStoreOp)
     if not meet or 2 * threads > context.target.max_threads or _longest(function) > BEST_STRIPE:
         return {}
     return {"nvvm.minctasm": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2)}

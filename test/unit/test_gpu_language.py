@@ -22,6 +22,7 @@ from tilec.passes.dots.operand_buffers import operand_layout
 
 FOR_PASSES = {
     "cp_async_gather": "gathers whose elements neighbour each other, which passes prove",
+    "cluster_send": "sums of parts of a loop, on their way to the CTA that adds them up",
     "cluster_store": "what the CTAs of a row that is spread over a cluster tell each other",
     "program_in_cta": "programs of one warp that share a CTA",
     "programs_in_cta": "programs of one warp that share a CTA",

@@ -14,6 +14,9 @@ Where the least of these sides is longer than what it covers (a batch of 8 token
 outputs), those of single warps are candidates, too: 16 or 32 rows in place of 64 load and multiply
 less for nothing.
 
+Each candidate whose loop of products CTAs can sum in parts (pass split-sums) is ranked with its
+programs whole, and in 2, 4 and 8 parts where so many CTAs run at once.
+
 Where sizes are unknown the usual tiles come first; unknown sizes count as `UNKNOWN_SIZE` then.
 Tiles for which a static assertion of the kernel fails are no candidates.
 """
@@ -49,17 +52,23 @@ SHOWN = 6
 Build = Callable[[Mapping[str, Any], Mapping[str, str], ir.Context], ir.Module]
 Context = Callable[[], ir.Context]
 """Makes MLIR's context where something is built: it takes as long as a small kernel."""
+PARTS = (1, 2, 4, 8)
+"""Of a program's loop: as many as a cluster has CTAs."""
 Constants = tuple[tuple[str, int], ...]
+Point = tuple[Constants, int]
+"""Values of the constants, and in how many parts programs are summed."""
 
 
 @dataclass(frozen=True)
 class Tiles:
     """Values of the `tl.auto` constants, and for each the reason; in the report as it stands.
-    `holds_rows`: whether they hold the rows that loops walk along."""
+    `holds_rows`: whether they hold the rows that loops walk along; `parts`: in how many parts the
+    loop of each program is summed."""
 
     chosen: Constants
     reasons: Mapping[str, str]
     holds_rows: bool = False
+    parts: int = 1
 
 
 class AutoTiles:
@@ -104,21 +113,21 @@ class AutoTiles:
         machine = usual_machine(self._target)
         context = functools.cache(make_context)  # one for all that are built here
         predicted = self._predicted(call or any_class(self._parameters, machine), context)
-        usual = tuple(self._usual.values.items())
+        usual = (tuple(self._usual.values.items()), 1)
         # The usual tiles are known to be good: others must promise more than the model errs.
         gain = machine.rates.gain if call is not None else float("inf")
-        cost = {tiles: found.us for tiles, found in predicted.items()}
+        cost = {point: found.us for point, found in predicted.items()}
         unable = float("inf") if predicted and call is not None else 0.0
-        if self._can_be(usual, context):
+        if self._can_be(usual[0], context):
             cost[usual] = cost.get(usual, unable) / gain
-        others = (tiles for tiles in self._halved() if tiles.chosen not in cost)
+        others = (tiles for tiles in self._halved() if (tiles.chosen, 1) not in cost)
         halved = [tiles for tiles in others if self._can_be(tiles.chosen, context)]
         if not cost:
-            return halved or [Tiles(usual, self._usual.reasons)]  # which says what it cannot be
-        first, *rest = sorted(cost, key=lambda tiles: cost[tiles])
+            return halved or [Tiles(usual[0], self._usual.reasons)]  # which says what it cannot be
+        first, *rest = sorted(cost, key=lambda point: cost[point])
         why = self._reasons(first, predicted if call is not None else {})
-        behind = [Tiles(tiles, self._others_reasons(tiles, first)) for tiles in rest]
-        ranked = [Tiles(first, why), *behind, *halved]
+        behind = [Tiles(point[0], self._others_reasons(point, first), point[1]) for point in rest]
+        ranked = [Tiles(first[0], why, first[1]), *behind, *halved]
         short = None if call is None else self._short(call, context)
         return ranked if short is None else [short, *ranked]
 
@@ -130,17 +139,23 @@ class AutoTiles:
         tiles = Tiles(tuple(found[0].items()), found[1], holds_rows=True)
         return tiles if self._can_be(tiles.chosen, context) else None
 
-    def _predicted(self, call: CallClass, context: Context) -> dict[Constants, Prediction]:
+    def _predicted(self, call: CallClass, context: Context) -> dict[Point, Prediction]:
         """Predicts the time of every candidate that can run; lists them, the fastest first."""
-        found: dict[Constants, Prediction] = {}
+        found: dict[Point, Prediction] = {}
         if not self._has_grid:  # only the call knows how many programs there are
             return found
         works = self._works(self._candidates, call, context)
         works |= self._works(self._narrow(works, call, context), call, context)
-        for tiles, work in works.items():
-            prediction = predict(work, call.machine)
-            if not prediction.impossible:
-                found[tiles] = prediction
+        arguments = call.arguments(self._parameters)
+        for tiles in works:
+            program = self._programs[tiles]
+            assert program is not None
+            is_open = program.summed is not None and program.parts is None
+            for parts in PARTS if is_open else PARTS[:1]:
+                work = launch_work(program, arguments, parts=parts).work
+                prediction = predict(work, call.machine)
+                if not prediction.impossible:
+                    found[tiles, parts] = prediction
         return dict(sorted(found.items(), key=lambda item: item[1].us))
 
     def _works(
@@ -225,22 +240,20 @@ class AutoTiles:
         """Whether no static assertion of the kernel fails with these tiles."""
         return not self._usual.is_limited or self._program(tiles, context) is not None
 
-    def _reasons(
-        self, first: Constants, predicted: Mapping[Constants, Prediction]
-    ) -> dict[str, str]:
-        usual = tuple(self._usual.values.items())
+    def _reasons(self, first: Point, predicted: Mapping[Point, Prediction]) -> dict[str, str]:
+        usual = (tuple(self._usual.values.items()), 1)
         shown = [f"{_label(t)} {p.us:.4g} us" for t, p in list(predicted.items())[:SHOWN]]
         if usual in predicted and usual not in list(predicted)[:SHOWN]:
             shown.append(f"{_label(usual)} {predicted[usual].us:.4g} us")
-        names = ", ".join(name for name, _ in usual)
+        names = ", ".join(name for name, _ in usual[0])
         seen = {f"tiles of {names}": f"of {len(predicted)} predicted {'; '.join(shown)}"}
         if first == usual:
             return self._usual.reasons | (seen if len(predicted) > 1 else {})
         roles = {name: why.partition(": ")[2] for name, why in self._usual.reasons.items()}
-        return {n: f"{v}: {roles[n]}, fastest by prediction" for n, v in first} | seen
+        return {n: f"{v}: {roles[n]}, fastest by prediction" for n, v in first[0]} | seen
 
-    def _others_reasons(self, tiles: Constants, first: Constants) -> dict[str, str]:
-        return {name: f"{value}: in place of tiles of {_label(first)}" for name, value in tiles}
+    def _others_reasons(self, point: Point, first: Point) -> dict[str, str]:
+        return {name: f"{value}: in place of tiles of {_label(first)}" for name, value in point[0]}
 
     def _halved(self) -> Iterator[Tiles]:
         """The usual tiles, the largest side halved each time, until none can be."""
@@ -256,5 +269,7 @@ def _with(tiles: Constants, name: str, value: int) -> Constants:
     return tuple({**dict(tiles), name: value}.items())
 
 
-def _label(tiles: Constants) -> str:
-    return "x".join(str(value) for _, value in tiles)
+def _label(point: Point) -> str:
+    tiles, parts = point
+    sizes = "x".join(str(value) for _, value in tiles)
+    return f"{sizes} in {parts} parts" if parts > 1 else sizes

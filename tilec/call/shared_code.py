@@ -30,13 +30,16 @@ class SharedCode:
         """The kernel for choices in this order: one that was compiled for the first of them, and
         for those behind it that were refused then, or a new one. Its report gives the reasons of
         this order. `key`: what else the code depends on."""
-        prefixes = [tuple(tiles.chosen for tiles in order[: n + 1]) for n in range(len(order))]
+        points = [(tiles.chosen, tiles.parts) for tiles in order]
+        prefixes = [tuple(points[: n + 1]) for n in range(len(order))]
+        in_parts = any(tiles.parts > 1 for tiles in order)
         for prefix, tiles in zip(prefixes, order, strict=True):
             if (key, prefix) in self._known:
                 return _retold(self._known[key, prefix], tiles)
         found = compiled()
         for prefix, tiles in zip(prefixes, order, strict=True):
-            if all(found.constants[name] == value for name, value in tiles.chosen):
+            same = all(found.constants[name] == value for name, value in tiles.chosen)
+            if same and (not in_parts or found.stripes == tiles.parts):
                 self._known[key, prefix] = found
                 break
         return found

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilec.call.specialization import Specialization
 from tilec.hardware.target import Target
+from tilec.terms.demands import SUM_PARTS
 
 if TYPE_CHECKING:
     from tilec.call.auto_tiles import AutoTiles
@@ -33,7 +34,7 @@ class TilePrograms:
         tiles = self.choices(wanted, target).choice(wanted.call, number)
         if tiles is None:
             return None
-        build = functools.partial(self._build, holds_rows=tiles.holds_rows)
+        build = functools.partial(self._build, holds_rows=tiles.holds_rows, parts=tiles.parts)
         return build(wanted, dict(tiles.chosen), tiles.reasons)
 
     def choices(self, wanted: Specialization, target: Target) -> AutoTiles:
@@ -55,16 +56,19 @@ class TilePrograms:
         context: Any = None,
         *,
         holds_rows: bool = False,
+        parts: int = 1,
     ) -> Any:
         """The program with constants chosen for those that are left open. `context`: MLIR's, else
-        one of its own. `holds_rows`: whether tiles hold the rows that loops walk along."""
+        one of its own. `holds_rows`: whether tiles hold the rows that loops walk along; `parts`: in
+        how many parts sums are computed, if that was left open, too."""
+        demands = self._demands if parts == 1 else {**self._demands, SUM_PARTS.name: parts}
         return importlib.import_module("tilec.frontend").build_module(
             self._fn,
             wanted.parameters,
             {**dict(wanted.constants), **chosen},
             grid=self._grid,
             index_bits=wanted.index_bits,
-            **self._demands,
+            **demands,
             auto=reasons,
             is_crowded=wanted.is_crowded,
             holds_rows=holds_rows,

@@ -54,6 +54,7 @@ from tilec.passes.specialize_warps import specialize_warps
 from tilec.passes.split_atomics import split_atomics
 from tilec.passes.split_conversions import split_conversions
 from tilec.passes.split_reductions import split_reductions
+from tilec.passes.split_sums import split_sums
 from tilec.passes.spread_rows import spread_rows
 from tilec.passes.stage_operands import stage_operands
 from tilec.passes.transpose_products import transpose_products
@@ -75,6 +76,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     simplify,
     align_loads,
     load_ahead,
+    split_sums,
     schedule_programs,
     insert_tensor_stores,
     stage_operands,

@@ -34,7 +34,8 @@ from tilec.hardware.mma_shapes import WGMMA_M
 from tilec.hardware.target import Target
 from tilec.passes.contract import Report
 from tilec.passes.demands.kernels import teams_of
-from tilec.terms.demands import NUM_WARPS, STAGES
+from tilec.passes.programs.sum_parts import find_sum, why_whole
+from tilec.terms.demands import NUM_WARPS, STAGES, SUM_PARTS
 
 Bounds = tuple[int, int, int]
 """Where scalars have the beginning, the end and the step of a loop."""
@@ -58,7 +59,9 @@ class ProgramWork:
     among `scalars`, None for a while loop, which has none. `rule`: for the grid, None where the
     kernel has none. `accumulators` to `outer_bytes`: as in `Work`. `reads`, `writes`: names of
     arrays; `atomics`: of those that are read and written at once. `stored`: of arrays, the sides of
-    the largest tile that a program stores there, one a dimension."""
+    the largest tile that a program stores there, one a dimension. `summed`: the number of the loop
+    that CTAs may sum in parts, None where there is none; `parts`: as many as the author demands,
+    None where that is open."""
 
     parameters: tuple[Parameter, ...]
     target: Target
@@ -75,6 +78,8 @@ class ProgramWork:
     writes: frozenset[str]
     atomics: frozenset[str]
     stored: Mapping[str, tuple[int, ...]]
+    summed: int | None
+    parts: int | None
 
 
 def read_program(
@@ -85,7 +90,8 @@ def read_program(
     """Reads what programs of the kernel of a `tile` module do."""
     with module.context, ir.Location.unknown():
         function = find_kernel(module, None)
-        found = _Found([p.name for p in parameters], target)
+        summed = None if why_whole(function, target) else find_sum(function)
+        found = _Found([p.name for p in parameters], target, summed)
         _visit(function.regions[0].blocks[0], (), found)
         return ProgramWork(
             tuple(parameters),
@@ -103,6 +109,8 @@ def read_program(
             frozenset(found.writes),
             frozenset(found.atomics),
             found.stored,
+            found.summed,
+            demanded(function, SUM_PARTS),
         )
 
 
@@ -133,6 +141,8 @@ class _Loop:
 class _Found:
     names: Sequence[str]
     target: Target
+    sum_loop: ir.Operation | None
+    summed: int | None = None
     scalars: ScalarReader = field(default_factory=ScalarReader)
     loops: list[Bounds | None] = field(default_factory=list)
     bodies: list[Body] = field(default_factory=list)
@@ -183,6 +193,8 @@ def _enter(op: ir.Operation, found: _Found) -> int:
     low, high, step = (found.scalars.place(value) for value in list(op.operands)[:3])
     found.scalars.bind(op.regions[0].blocks[0].arguments[0], low)
     found.loops.append((low, high, step))
+    if found.sum_loop is not None and found.sum_loop == op:
+        found.summed = len(found.loops) - 1
     return len(found.loops) - 1
 
 

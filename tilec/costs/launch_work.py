@@ -55,16 +55,22 @@ def _memories(values: Mapping[str, Any]) -> dict[str, Memory]:
     }
 
 
-def launch_work(program: ProgramWork, values: Mapping[str, Any], grid: Any = None) -> KernelWork:
+def launch_work(
+    program: ProgramWork, values: Mapping[str, Any], grid: Any = None, parts: int = 1
+) -> KernelWork:
     """The work of a launch on described arguments.
 
     `values`: an ArrayView or a number a parameter, by name. `grid`: the caller's, if there is one.
-    ValueError where the kernel has no grid rule either.
+    `parts`: how many CTAs run each program, each a part of its loop of products, if the kernel does
+    not demand a number itself. ValueError where the kernel has no grid rule either.
     """
+    parts = parts if program.parts is None else program.parts
     arguments = [_plain(values[parameter.name]) for parameter in program.parameters]
     sizes = _grid_of(program, arguments, grid)
     points = [program.scalars.numbers(Point(arguments, sizes, one)) for one in _some_of(sizes)]
     trips, lengths, guessed = _all_trips(program, points)
+    if program.summed is not None:
+        trips[program.summed] = -(-trips[program.summed] // parts)
     around = [prod(trips[number] for number in body.around) for body in program.bodies]
     loops = _loops(program, around, _memories(values))
     arrays = {name: v for name, v in values.items() if isinstance(v, ArrayView)}
@@ -75,7 +81,7 @@ def launch_work(program: ProgramWork, values: Mapping[str, Any], grid: Any = Non
     held = sum(prod(v.shape) * v.element_bytes for v in (touched or arrays.values()))
     each = sum(loop.trips * (loop.global_bytes + loop.stored_bytes) for loop in loops)
     skips = any(program.scalars.skips(point) for point in points)
-    busy = _busy(program, prod(sizes), arrays) if skips else prod(sizes)
+    busy = parts * (_busy(program, prod(sizes), arrays) if skips else prod(sizes))
     work = Work(
         busy,
         program.warps,
@@ -88,6 +94,7 @@ def launch_work(program: ProgramWork, values: Mapping[str, Any], grid: Any = Non
         outer_bytes=program.outer_bytes,
         longest=_longest(lengths),
         again_bytes=_again(program, around),
+        parts=parts,
     )
     return KernelWork(work, sizes, program.reads, program.writes)
 

@@ -53,7 +53,7 @@ class Prediction:
 def predict(work: Work, machine: Machine) -> Prediction:
     """The prediction for one launch; `us` is infinite where it is impossible."""
     target, rates = machine.target, machine.rates
-    panels = _panels(work)
+    panels = _panels(work) + work.sent_bytes
     slots = [_slots(loop, work, panels, target) for loop in work.loops]
     stages = [own for own, _ in slots]
     around = work.outer_bytes * max((outer for _, outer in slots), default=1)
@@ -78,6 +78,7 @@ def predict(work: Work, machine: Machine) -> Prediction:
     if memory > busy:
         bound = "DRAM"
     waves = work.programs / (machine.multiprocessors * occupancy)
+    us += _gather(work, machine)
     return Prediction(
         us + _launch(work, shared, machine), occupancy, waves, shared, registers, bound
     )
@@ -117,6 +118,13 @@ def _launch(work: Work, shared: int, machine: Machine) -> float:
     fills = not machine.target.fits_twice(shared)
     is_beside = fills and 2 * work.programs <= machine.multiprocessors
     return rates.launch - rates.hidden_launch - (rates.hidden_beside if is_beside else 0)
+
+
+def _gather(work: Work, machine: Machine) -> float:
+    """Microseconds in which a program's parts meet, and the first adds the others' sums up."""
+    if work.parts == 1:
+        return 0.0
+    return machine.rates.gather + work.sent_bytes / machine.rates.gathered_bytes
 
 
 def _unevenness(work: Work, machine: Machine) -> float:
@@ -216,6 +224,8 @@ def _occupancy(work: Work, shared: int, registers: int, target: Target) -> tuple
 def _impossible(work: Work, shared: int, registers: int, limit: str, machine: Machine) -> str:
     target = machine.target
     threads = work.teams * work.warps * target.warp_size
+    if work.parts > 1 and work.programs > machine.clustered(work.parts):
+        return f"{work.programs} CTAs in clusters of {work.parts} are more than run at once"
     if work.teams > 1 and not (target.supports(Feature.WGMMA) and work.has_engine):
         return f"no sets of warps take programs in turn on {target.name}, or none loads ahead"
     if threads > target.max_threads:

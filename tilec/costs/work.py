@@ -117,6 +117,8 @@ class Work:
     `cluster`: CTAs that load together what they share. `piece_bytes`: how much of the largest array
     a program reads at one place, 0 if unknown. `torn_bytes`: of results whose rows begin anywhere.
     `again_bytes`: what a program without products has read in another loop before.
+    `parts`: CTAs of a cluster that each sum a part of a program's loop (pass split-sums); each
+    counts as a program.
     """
 
     programs: int
@@ -133,6 +135,7 @@ class Work:
     outer_bytes: int = 0
     longest: float = 1
     again_bytes: float = 0
+    parts: int = 1
 
     @cached_property
     def columns(self) -> int:
@@ -144,6 +147,11 @@ class Work:
         """Whether the next program's products run under the end of this one: by other warps, or
         since two sums fit tensor memory."""
         return self.has_engine and (self.teams > 1 or 0 < 2 * self.columns <= COLUMNS)
+
+    @property
+    def sent_bytes(self) -> int:
+        """The sums that the first CTA of a program gets from those that sum other parts."""
+        return (self.parts - 1) * self.accumulators * SUM_BYTES
 
     @cached_property
     def has_engine(self) -> bool:

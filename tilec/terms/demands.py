@@ -120,6 +120,16 @@ SETTLED = Demand(
     in_ir=_as_tuple,
     not_by_hand="waits for earlier launches where its author says so",
 )
+SUM_PARTS = Demand(
+    "sum_parts",
+    "1, 2, 4 or 8",
+    lambda value: type(value) is int and value in (1, 2, 4, 8),
+    ("sum_parts=4",),
+    "each program is run by so many CTAs, a cluster: each sums a part of its loop over products, "
+    "and the first adds them up (Hopper). Also `tl.auto`'s choice where few programs have a long "
+    "loop",
+    not_by_hand="says itself which CTA sums what",
+)
 
 
 class Demands(TypedDict, total=False):
@@ -131,6 +141,7 @@ class Demands(TypedDict, total=False):
     consumers: Annotated[Literal["pingpong", "cooperative"] | None, CONSUMERS]
     order: Annotated[Literal["grouped", "rows", "hilbert"] | tuple[str, int] | None, ORDER]
     settled: Annotated[str | tuple[str, ...] | None, SETTLED]
+    sum_parts: Annotated[Literal[1, 2, 4, 8] | None, SUM_PARTS]
 
 
 KERNEL_DEMANDS: Mapping[str, Demand] = {

@@ -1,0 +1,93 @@
+"""Which loop of a kernel several CTAs may run in parts, and add up what each has summed."""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.demands import demanded
+from tilec.dialects.tile import DotOp
+from tilec.dialects.types import bit_width, element, is_tile
+from tilec.hardware.target import Feature, Target
+from tilec.passes.demands.kernels import is_in_line, stripes_of, teams_of
+from tilec.passes.rewriting.loops import terminator
+from tilec.passes.rewriting.scalars import is_zero
+from tilec.passes.rewriting.walk import find_ops
+from tilec.terms.demands import SUM_PARTS
+
+PART_BITS = 32
+"""Of a sum: parts of narrower ones would be rounded before they are added up."""
+SUMS = ("arith.addf", "arith.addi")
+_EFFECTS = (
+    *(tile.StoreOp, tile.ScatterOp, tile.Atomic, tile.FenceOp),
+    *(tile.PrintOp, tile.AssertOp, tile.InlinePtxOp),
+)
+
+
+def sum_parts_of(function: ir.Operation) -> int:
+    """In how many parts a kernel's products are summed, each by a CTA."""
+    return demanded(function, SUM_PARTS) or 1
+
+
+def find_sum(function: ir.Operation) -> ir.Operation | None:
+    """The loop of a kernel's own block that multiplies, if it is the only one."""
+    loops = [
+        op.operation
+        for op in function.regions[0].blocks[0].operations
+        if op.operation.name == "scf.for" and find_ops(op.operation, DotOp)
+    ]
+    return loops[0] if len(loops) == 1 else None
+
+
+def why_whole(function: ir.Operation, target: Target) -> str | None:
+    """Says why no CTAs can sum parts of a kernel's products; None if they can."""
+    if not target.supports(Feature.CLUSTERS):
+        return f"{target.name} has no clusters"
+    if target.supports(Feature.TCGEN05):
+        return f"all warps of a CTA on {target.name} give its tensor memory back together"
+    if is_in_line(function) or stripes_of(function) > 1 or teams_of(function) > 1:
+        return "CTAs or clusters share the programs already"
+    loop = find_sum(function)
+    if loop is None:
+        return "no loop, or more than one, multiplies outside of branches and other loops"
+    own = _carried(loop)
+    if not own or not all(own):
+        return "the loop carries what is no sum from zero in 32 bits or more"
+    return _why_seen(function, loop)
+
+
+def _why_seen(function: ir.Operation, loop: ir.Operation) -> str | None:
+    """Says what other programs, or the host, would notice of a part up to the end of the loop."""
+    for view in function.regions[0].blocks[0].operations:
+        effects = find_ops(view.operation, *_EFFECTS)
+        if effects:
+            return f"each part would run '{effects[0].name}'"
+        if view.operation == loop:
+            break
+    return None
+
+
+def _carried(loop: ir.Operation) -> list[bool]:
+    """Of each value that a loop carries, whether it is a sum from zero."""
+    body = loop.regions[0].blocks[0]
+    values = zip(
+        list(body.arguments)[1:], list(loop.operands)[3:], terminator(body).operands, strict=True
+    )
+    return [_is_sum(argument, end) and is_zero(init) for argument, init, end in values]
+
+
+def _is_sum(argument: ir.Value, end: ir.Value) -> bool:
+    """Whether products, or other terms, are added to a carried tile, and nothing else uses it."""
+    if not is_tile(argument) or bit_width(element(argument)) < PART_BITS:
+        return False
+    at = argument
+    while at != end:
+        users = [use.owner for use in at.uses]
+        if len(users) != 1:
+            return False
+        op = users[0].operation
+        adds = op.name in SUMS or (isinstance(op.opview, DotOp) and op.opview.acc == at)
+        if not adds or op.block != argument.owner:
+            return False
+        at = op.results[0]
+    return len(list(at.uses)) == 1

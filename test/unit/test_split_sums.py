@@ -1,0 +1,225 @@
+"""Loops of products that the CTAs of a cluster sum in parts (pass split-sums), on the emulator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hopper_kernels import decisions
+from shares import modes
+
+import tilec
+import tilec.language as tl
+from tilec.call.auto_tiles import Tiles
+from tilec.call.call_class import class_of
+from tilec.call.jit import Kernel
+from tilec.call.shared_code import SharedCode
+from tilec.call.specialization import specialize
+from tilec.costs.machine import usual_machine
+from tilec.examples.matmul import draw, matmul, reference
+from tilec.examples.running import poisoned
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import CompileError
+from tilec.runtime.arrays import ArrayView
+from tilec.runtime.errors import ArgumentError
+
+BF16 = ml_dtypes.bfloat16
+M, N = 70, 24
+"""Two tiles of 64 x 32 below each other, ragged."""
+
+
+@tilec.kernel(grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))
+def gated(
+    a: tl.array,
+    b: tl.array,
+    g: tl.array,
+    bias: tl.array,
+    c: tl.array,
+    low,
+    BM: tl.const = 64,
+    BN: tl.const = 32,
+    BK: tl.const = 32,
+):
+    """c += (a @ b + bias) * sign(a @ g) without the first `low` of k; a ring of two slots wraps."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    first, second = tl.zeros((BM, BN), tl.f32), tl.zeros((BM, BN), tl.f32)
+    for k in tl.range(tl.assume(low, min=0) // BK * BK, a.shape[1], BK, stages=2):
+        x = tl.load(a, (m, k), (BM, BK))
+        first = tl.dot(x, tl.load(b, (k, n), (BK, BN)), first)
+        second = tl.dot(x, tl.load(g, (k, n), (BK, BN)), second)
+    first = first + tl.load(bias, n, BN)[None, :]
+    found = tl.where(second > 0, first, -first) + tl.load(c, (m, n), (BM, BN)).to(tl.f32)
+    tl.store(c, (m, n), found.to(c.dtype))
+
+
+def checked(kernel: Kernel, call: Any) -> None:
+    """In check mode, by turns in late mode."""
+    for mode in modes():
+        call(kernel.on(f"emulator:{mode}"))
+
+
+@pytest.mark.parametrize(
+    ("target", "parts", "k"),
+    [
+        ("sm_90a", 2, 488),
+        ("sm_90a", 4, 300),
+        ("sm_90a", 8, 100),
+        ("sm_120a", 4, 200),
+    ],
+)
+def test_two_sums_with_an_epilogue(
+    target: str, parts: int, k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 8 parts of 3 steps most have none."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    rng = np.random.default_rng(k)
+    a, b, g = (rng.standard_normal(s).astype(BF16) for s in ((M, k), (k, N), (k, N)))
+    bias, before = rng.standard_normal(N, np.float32), rng.standard_normal((M, N)).astype(BF16)
+    wide = [x[..., 32:].astype(float) if x is a else x[32:].astype(float) for x in (a, b, g)]
+    gate = wide[0] @ wide[2]
+    expected = (wide[0] @ wide[1] + bias) * np.where(gate > 0, 1, -1) + before.astype(float)
+    sure = np.abs(gate) > 1e-3
+
+    def call(kernel: Kernel) -> None:
+        c = before.copy()
+        kernel(a, b, g, bias, c, 40)
+        error = np.abs(c.astype(float) - expected)[sure].max() / np.abs(expected).max()
+        assert error < 8e-3
+
+    checked(gated.demanding(sum_parts=parts), call)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "k", "rows"), [(np.int8, 208, 64), (np.float16, 333, 16), (np.float16, 333, 64)]
+)
+def test_integers_and_rows_that_threads_copy(
+    dtype: Any, k: int, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of 333 elements begin anywhere: no tensor copies, no roles."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    rng = np.random.default_rng(k)
+    a, b = draw(rng, (rows - 3, k), dtype), draw(rng, (N, k), dtype).T
+    expected = reference(a, b)
+
+    def call(kernel: Kernel) -> None:
+        c = poisoned(expected.shape, np.int32 if dtype is np.int8 else dtype)
+        kernel(a, b, c, BM=rows, BN=32, BK=64)
+        assert np.abs(c - expected).max() <= 2e-3 * np.abs(expected).max() * (dtype != np.int8)
+
+    checked(matmul.demanding(sum_parts=4), call)
+
+
+def compiled(kernel: Kernel, target: str = "sm_90a", **constants: Any) -> Any:
+    """Of products of f16."""
+    specs = [f"{name}:f16[?,?:8;?:8,1]" for name in "abc"]
+    return kernel.compile(specs, {"BM": 64, "BN": 32, "BK": 64, **constants}, target=target)
+
+
+def test_parts_are_a_cluster_that_stays_for_one_program() -> None:
+    found = compiled(matmul.demanding(sum_parts=4))
+    assert (found.stripes, found.cluster, found.persistent) == (4, (4, 1, 1), False)
+    assert "4 parts, a cluster" in str(decisions(found, "sums"))
+    assert "stages" in str(decisions(found, "warp specialisation"))
+
+
+@tilec.kernel(grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))
+def scaled(
+    a: tl.array, b: tl.array, c: tl.array, BM: tl.const, BN: tl.const, BK: tl.const, WAY: tl.const
+):
+    """What no parts can sum, in several ways."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), tl.f32) + (1 if WAY == "from one" else 0)
+    if WAY == "early":
+        tl.store(c, (m, n), acc.to(c.dtype))
+    for k in tl.range(0, a.shape[1], BK):
+        acc = tl.dot(tl.load(a, (m, k), (BM, BK)), tl.load(b, (k, n), (BK, BN)), acc)
+        if WAY == "scaled":
+            acc = acc * 0.5
+        if WAY == "seen":
+            tl.print("step", k)
+    tl.store(c, (m, n), acc.to(c.dtype))
+
+
+@pytest.mark.parametrize(
+    ("way", "target", "demands", "reason"),
+    [
+        ("from one", "sm_90a", {}, "the loop carries what is no sum from zero"),
+        ("scaled", "sm_90a", {}, "the loop carries what is no sum from zero"),
+        ("early", "sm_90a", {}, "each part would run 'tile.store'"),
+        ("seen", "sm_90a", {}, "each part would run 'tile.print'"),
+        ("", "sm_80", {}, "sm_80 has no clusters"),
+        ("", "sm_100a", {}, "all warps of a CTA on sm_100a give its tensor memory back"),
+        ("", "sm_90a", {"persistent": True}, "CTAs or clusters share the programs already"),
+        ("", "sm_90a", {"cluster": 2}, "CTAs or clusters share the programs already"),
+    ],
+)
+def test_what_has_no_parts_is_refused(
+    way: str, target: str, demands: dict[str, Any], reason: str
+) -> None:
+    kernel = scaled.demanding(sum_parts=2, **demands)
+    with pytest.raises(CompileError, match=f"sum_parts=2 was asked for, but {reason}"):
+        compiled(kernel, target, WAY=way)
+
+
+def test_what_has_no_loop_is_refused() -> None:
+    @tilec.kernel(grid=(1,), sum_parts=2)
+    def once(a: tl.array, b: tl.array, c: tl.array, BM: tl.const, BN: tl.const, BK: tl.const):
+        x, y = tl.load(a, (0, 0), (BM, BK)), tl.load(b, (0, 0), (BK, BN))
+        tl.store(c, (0, 0), tl.dot(x, y).to(c.dtype))
+
+    with pytest.raises(CompileError, match="no loop, or more than one, multiplies"):
+        compiled(once)
+
+
+def test_one_part_is_no_cluster() -> None:
+    whole, one = compiled(matmul), compiled(matmul.demanding(sum_parts=1))
+    assert whole.ptx == one.ptx
+
+
+def test_other_numbers_are_refused() -> None:
+    with pytest.raises((CompileError, ArgumentError, ValueError), match="must be 1, 2, 4 or 8"):
+        compiled(matmul.demanding(sum_parts=3))  # pyright: ignore[reportArgumentType]
+
+
+def taken(m: int, n: int, k: int, kernel: Kernel = matmul) -> list[Tiles]:
+    """The choices of `tl.auto` for a product on an H200, the first in front."""
+    defaults = {p.name: p.default for p in kernel.parameters if p.kind == "const"}
+    shapes = {"a": (m, k), "b": (k, n), "c": (m, n)}
+    arrays = {x: ArrayView(0, s, (s[1], 1), "bf16", ("host", 0)) for x, s in shapes.items()}
+    wanted = specialize(kernel.parameters, {**defaults, **arrays})
+    call = class_of(wanted.parameters, arrays | defaults, usual_machine(find_target("sm_90a")))
+    return kernel._programs.choices(wanted, find_target("sm_90a")).order(call)
+
+
+def test_automatic_tiles_come_in_parts_where_few_programs_have_a_long_loop() -> None:
+    first = taken(104, 1536, 13824)[0]
+    assert first.parts > 1
+    assert f"in {first.parts} parts" in first.reasons["tiles of BM, BN, BK"]
+    assert taken(256, 256, 8192)[0].parts > 1
+    assert taken(4096, 4096, 4096)[0].parts == 1
+    assert taken(256, 256, 64)[0].parts == 1
+    assert {tiles.parts for tiles in taken(256, 256, 8192, matmul.demanding(sum_parts=2))} == {1}
+
+
+def test_kernels_of_other_parts_are_others() -> None:
+    """One that was compiled in parts does not serve a class that has the same tiles whole."""
+    sizes = (("B", 64),)
+    parts, whole = Tiles(sizes, {"B": "64: why"}, 2), Tiles(sizes, {"B": "64: why"})
+    code, made = SharedCode(), []
+
+    def compiling(stripes: int) -> Any:
+        def made_so() -> CompiledKernel:
+            made.append(stripes)
+            return replace(once, constants={"B": 64}, stripes=stripes)
+
+        return made_so
+
+    once = compiled(matmul)
+    assert code.find("key", [parts, whole], compiling(2)).stripes == 2
+    assert code.find("key", [whole, parts], compiling(1)).stripes == 1
+    assert code.find("key", [parts], compiling(1)).stripes == 2
+    assert made == [2, 1]
