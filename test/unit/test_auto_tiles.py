@@ -424,6 +424,25 @@ def test_what_two_products_read_is_loaded_once() -> None:
     assert loop.computed == 64 * 32 // 2
 
 
+def test_converted_operands_come_as_what_the_dot_multiplies() -> None:
+    """Bytes that become bf16 do not make the other operand one of bytes, which lies along k."""
+
+    @tilec.kernel(grid=1)
+    def converted(a: tl.array, b: tl.array, c: tl.array, K: tl.const):
+        total = tl.zeros((64, 64), tl.f32)
+        for k in tl.range(0, K, 64):
+            x = tl.load(a, (0, k), (64, 64)).to(b.dtype)
+            total = tl.dot(x, tl.load(b, (k, 0), (64, 64)), total)
+        tl.store(c, (0, 0), total.to(c.dtype))
+
+    values = {"a": array(64, 128, dtype="i8"), "b": array(128, 64), "c": array(64, 64), "K": 128}
+    found = specialize(converted.parameters, values)
+    module = converted.source_module(found.parameters, dict(found.constants), target="sm_90a")
+    loop = work_of(module, found.parameters, values, HOPPER).work.loops[0]
+    assert (loop.way, loop.staged_bytes) == (Way.ENGINE, 64 * 64 * (1 + 2))
+    assert loop.line_bytes == 64 * 128 + 64 * 2 * 64  # rows of 64 bytes are halves of lines
+
+
 def test_products_and_computing_lie_under_each_other_the_more_the_more_warps() -> None:
     """2048 clocks of products and 1024 of special functions, by one to three warpgroups."""
 

@@ -303,7 +303,7 @@ def _add_operands(dot: tile.DotOp, unit: Unit, loop: _Loop, found: _Found) -> No
     here = [(s, axis) for s, axis in here if found.is_new(s.load)]
     if here:
         operands = tuple(_operand(source, axis, found) for source, axis in here)
-        width = bit_width(element(here[0][0].load.result)) // 8
+        width = bit_width(element(dot.lhs)) // 8
         twice = any(is_used_twice(source.load) for source, _ in here)
         loop.fills.append(Fill(operands, width, unit, twice))
 

@@ -37,8 +37,8 @@ class Operand:
 
 @dataclass(frozen=True)
 class Fill:
-    """The operands of a dot that an iteration loads, of elements of `width` bytes. `is_used_twice`:
-    whether registers take one of them, too."""
+    """The operands of a dot that an iteration loads, which multiplies elements of `width` bytes.
+    `is_used_twice`: whether registers take one of them, too."""
 
     operands: tuple[Operand, ...]
     width: int
@@ -63,8 +63,8 @@ def filled(
         elements, copies = narrow_loads(sizes, operands, fill.width, fill.unit)
         narrow, vectors = narrow + elements, vectors + copies
         for one, (memory, _) in zip(fill.operands, operands, strict=True):
-            row = one.tile[-1 if memory.contiguous == 1 else -2] * fill.width
-            wasted += line_bytes(one.nbytes, row, memory, own, rates) - one.nbytes
+            rows = prod(one.tile) // one.tile[-1 if memory.contiguous == 1 else -2]
+            wasted += line_bytes(one.nbytes, one.nbytes // rows, memory, own, rates) - one.nbytes
             staged += 0 if own is Way.REGISTERS else one.nbytes
         staged += copies * VECTOR_BYTES if own is Way.REGISTERS else 0
     return replace(
