@@ -43,7 +43,7 @@ def why_whole(function: ir.Operation, target: Target) -> str | None:
     """Says why no CTAs can sum parts of a kernel's products; None if they can."""
     if not target.supports(Feature.CLUSTERS):
         return f"{target.name} has no clusters"
-    if target.supports(Feature.TCGEN05):
+    if not target.sums_in_clusters:
         return f"all warps of a CTA on {target.name} give its tensor memory back together"
     if is_in_line(function) or stripes_of(function) > 1 or teams_of(function) > 1:
         return "CTAs or clusters share the programs already"

@@ -60,7 +60,7 @@ def predict(work: Work, machine: Machine) -> Prediction:
     shared = panels + around + max(map(_held_bytes, work.loops, stages), default=0)
     registers = registers_of(work, machine)
     occupancy, limit = _occupancy(work, shared, registers, target)
-    reason = _impossible(work, shared, registers, limit, machine)
+    reason = _impossible(work, shared, registers, (occupancy, limit), machine)
     if reason:
         return Prediction(float("inf"), 0, 0.0, shared, registers, "", reason)
     if work.programs == 0:
@@ -221,10 +221,13 @@ def _occupancy(work: Work, shared: int, registers: int, target: Target) -> tuple
     return limits[limit], limit
 
 
-def _impossible(work: Work, shared: int, registers: int, limit: str, machine: Machine) -> str:
-    target = machine.target
+def _impossible(
+    work: Work, shared: int, registers: int, held: tuple[int, str], machine: Machine
+) -> str:
+    """Says why a launch cannot be, else nothing; `held`: as `_occupancy`."""
+    (occupancy, limit), target = held, machine.target
     threads = work.teams * work.warps * target.warp_size
-    if work.parts > 1 and work.programs > machine.clustered(work.parts):
+    if work.parts > 1 and work.programs > max(1, occupancy) * machine.clustered(work.parts):
         return f"{work.programs} CTAs in clusters of {work.parts} are more than run at once"
     if work.teams > 1 and not (target.supports(Feature.WGMMA) and work.has_engine):
         return f"no sets of warps take programs in turn on {target.name}, or none loads ahead"

@@ -141,6 +141,12 @@ class Target:
         return 2 * (shared_bytes + self.shared_bytes_per_cta) <= whole
 
     @property
+    def sums_in_clusters(self) -> bool:
+        """Whether CTAs of a cluster may each sum a part, and one add them up: not where all warps
+        of a CTA meet at its end to give tensor memory back, those included that wait for others."""
+        return Feature.CLUSTERS in self.features and Feature.TCGEN05 not in self.features
+
+    @property
     def copies_fragments(self) -> bool:
         """Whether tensor copies bring what threads read as fragments: where no instruction reads
         its operands from shared memory itself."""
