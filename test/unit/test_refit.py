@@ -65,7 +65,7 @@ def made_up(rates: Rates, seeds: dict[str, int], count: int, tiles: int = 4) -> 
     "name",
     [
         *("128x160x64/T/c41/1", "256x112x64/t3", "64x16x128/s16", "128x192x64/pp", "8x8x8"),
-        "64x128x64/q4/1",
+        *("64x128x64/q4/1", "16x32x128/p4/1"),
     ],
 )
 def test_a_tile_is_what_its_name_says(name: str) -> None:
@@ -100,8 +100,8 @@ def test_what_is_drawn_is_found_by_its_name(target: str) -> None:
 
 
 def test_a_fit_finds_the_rates_of_a_made_up_machine() -> None:
-    changed = {"launch": 3.0, "l2_bytes_for_all": 40.0, "dram_efficiency": 0.6}
-    runs = made_up(replace(STANDING, **changed), {FIT: 1, TEST: 2}, 30, 4)
+    changed = {"launch": 3.0, "l2_bytes_for_all": 40.0, "dram_efficiency": 0.6, "gather": 6.0}
+    runs = made_up(replace(STANDING, **changed), {FIT: 1, TEST: 2}, 44, 4)
     cases = {use: cases_of(runs, use) for use in (FIT, TEST)}
     found = fit(cases[FIT], STANDING, [*changed, "shifted 16"])
     for name, true in {**changed, "shifted 16": STANDING.shifted[16]}.items():

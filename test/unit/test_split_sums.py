@@ -13,6 +13,7 @@ from shares import modes
 
 import tilec
 import tilec.language as tl
+import tilec.ops
 from tilec.call.auto_tiles import Tiles
 from tilec.call.call_class import class_of
 from tilec.call.jit import Kernel
@@ -24,6 +25,8 @@ from tilec.examples.running import poisoned
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
 from tilec.messages.diagnostics import CompileError
+from tilec.ops import product_launch
+from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 
@@ -223,3 +226,21 @@ def test_kernels_of_other_parts_are_others() -> None:
     assert code.find("key", [whole, parts], compiling(1)).stripes == 1
     assert code.find("key", [parts], compiling(1)).stripes == 2
     assert made == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("parts", "is_transposed", "rows"), [(2, False, 64), (4, True, 64), (8, False, 16)]
+)
+def test_the_operation_sums_parts(
+    parts: int, is_transposed: bool, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`tilec.ops.matmul`: a batch with an epilogue; k of 7 steps, so that one of 8 parts has
+    none."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    choice = TileChoice(rows, 32, 32, 1, 1.0, is_transposed, True, parts=parts)
+    monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: choice)
+    rng = np.random.default_rng(17)
+    a, b, bias = (draw(rng, shape, np.float16) for shape in ((2, 40, 200), (2, 200, 72), (72,)))
+    expected = np.maximum(reference(a, b) + bias.astype(float), 0)
+    found = tilec.ops.matmul(a, b, bias=bias, activation="relu")
+    assert np.abs(found - expected).max() <= 2e-3 * np.abs(expected).max()

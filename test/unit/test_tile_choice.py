@@ -196,9 +196,25 @@ def test_a_box_that_lies_outside_costs_time() -> None:
 
 
 def test_a_long_k_over_few_tiles_is_split() -> None:
+    """By the CTAs of clusters; by programs of their own where sums are too narrow to be sent."""
     found = tiles(16, 1024, 8192)
-    assert found.splits > 1
-    assert tiles(16, 1024, 8192, splits=1).splits == 1
+    assert (found.parts > 1, found.splits) == (True, 1)
+    assert found.parts * programs_of(found, 16, 1024) <= HOPPER.clustered(found.parts)
+    alone = choose_tiles(16, 1024, 8192, 1, tl.f16, "ieee", HOPPER, most_ctas=1)
+    assert alone is not None
+    assert (alone.parts, alone.splits > 1) == (1, True)
+    assert tiles(16, 1024, 64).parts == 1
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_89", "sm_100a"])
+def test_no_cluster_sums_parts_where_it_cannot(target: str) -> None:
+    assert tiles(16, 1024, 8192, machine=machine_for(target)).parts == 1
+
+
+def test_no_cluster_sums_parts_of_sums_that_are_kept() -> None:
+    kept = choose_tiles(16, 1024, 8192, 1, tl.f8e4m3, "f32", HOPPER, MOST_SPLITS, *ALONG_K)
+    assert kept is not None
+    assert kept.parts == 1
 
 
 def test_what_the_copy_engine_cannot_reach_gets_tiles_of_its_own() -> None:

@@ -115,7 +115,7 @@ class Launch:
         ways = choice.is_single, choice.cluster, choice.in_turn
         if choice.is_transposed:
             settled = tuple(TRANSPOSED[name] for name in settled)
-        return kernel_on("product", self.device, *ways, settled, choice.group)
+        return kernel_on("product", self.device, *ways, settled, choice.group, choice.parts)
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -314,15 +314,19 @@ def kernel_on(
     in_turn: bool = False,
     settled: tuple[str, ...] = (),
     group: int | None = None,
+    parts: int = 1,
 ) -> Kernel[...]:
     """A kernel of `matmul_kernel`, to run on a device. `is_single`: no CTA stays for a second
     program. `cluster`: of programs along rows and columns. `in_turn`: sets of warps take them.
-    `settled`: its arrays that no launch still under way writes. `group`: of rows of programs."""
+    `settled`: its arrays that no launch still under way writes. `group`: of rows of programs.
+    `parts`: CTAs of a cluster that each sum a part of k."""
     demands: dict[str, Any] = {"settled": settled} if settled else {}
     if is_single:
         demands["persistent"] = False
     if cluster != ALONE:
         demands["cluster"] = cluster
+    if parts > 1:
+        demands["sum_parts"] = parts
     if group is not None:
         demands["order"] = ("grouped", group)
     if in_turn:

@@ -47,9 +47,10 @@ def predicted(
     cluster: tuple[int, int],
     machine: Machine,
     stages: int | None = None,
+    parts: int = 1,
 ) -> tuple[float, bool]:
-    """Microseconds, and whether all programs run at once."""
-    work = work_of(product, tile, splits, cluster, machine, stages)
+    """Microseconds, and whether all programs run at once, each by CTAs for so many `parts` of k."""
+    work = in_parts(work_of(product, tile, splits, cluster, machine, stages), parts)
     found = predict(work, machine)
     unit = work.loops[0].unit
     us = found.us + (machine.rates.cluster if work.cluster > 1 else 0)
@@ -110,6 +111,13 @@ def work_of(
     )
 
 
+def in_parts(work: Work, parts: int) -> Work:
+    """A launch with each program run by so many CTAs, each a part of the loop (pass split-sums)."""
+    loop, *rest = work.loops
+    loop = replace(loop, trips=-(-loop.trips // parts))
+    return replace(work, programs=parts * work.programs, loops=(loop, *rest), parts=parts)
+
+
 def filling_stages(work: Work, machine: Machine) -> int | None:
     """Slots with which a CTA fills a multiprocessor, where all programs run at once on one each and
     the compiler's ring would leave room for a second one; None elsewhere.
@@ -119,7 +127,7 @@ def filling_stages(work: Work, machine: Machine) -> int | None:
     loop, target = work.loops[0], machine.target
     if loop.way is not Way.ENGINE or work.programs > machine.multiprocessors:
         return None
-    panels = max(one.leaving_bytes for one in work.loops)
+    panels = max(one.leaving_bytes for one in work.loops) + work.sent_bytes
     around = panels + barrier_bytes(1) + max(SWIZZLE_BITS) * SWIZZLED_ROWS
     slots = most_slots(loop.staged_bytes, around, target)
     usual = ring_stages(loop.staged_bytes, panels, target)

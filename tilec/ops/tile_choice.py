@@ -30,12 +30,13 @@ from tilec.ops.product_work import (
     ALONE,
     SWIZZLED_ROWS,
     filling_stages,
+    in_parts,
     predicted,
     work_of,
 )
 from tilec.ops.row_groups import rows_of_round
 from tilec.terms.dtypes import DType
-from tilec.terms.tile_sizes import USUAL_SIDE
+from tilec.terms.tile_sizes import LEAST_DEEP_SLOTS, USUAL_SIDE
 
 K_BYTES = max(SWIZZLE_BITS)
 """Bytes of k a tile spans at least: one row of the widest shared-memory swizzle."""
@@ -64,8 +65,6 @@ LEAST_PART = 16
 """Rows or columns of a shared tile that one CTA of a cluster loads, at least."""
 ACROSS_K_STAGES = 3
 """Of large tiles whose lhs threads read: CTAs that do not run far ahead read from L2 together."""
-LEAST_DEEP_SLOTS = 4
-"""Slots that tiles of more than `K_BYTES` must leave room for: with 3, products were slower."""
 MOST_CTAS = 4
 """Of a cluster: larger ones leave more multiprocessors of a processor group without one
 (`clustered` of the rates). Not timed."""
@@ -81,6 +80,11 @@ TAIL_PARTS = (2, 3, 4, 6, 8)
 """Of k in the last round: up to 8 paid (2048 x 2304 x 8192: 127 to 118 us,
 last-round-h200-2026-11-21.json); each part writes partial sums, waits and is waited for."""
 MOST_TAIL_PARTS = TAIL_PARTS[-1]
+CLUSTER_PARTS = (2, 4, 8)
+"""Of k, each summed by a CTA of a cluster: these sizes are those that clusters may always have."""
+PARTS_GAIN = 1.05
+"""Times as fast as without must a product be with such parts, by prediction: below that, short
+products lost by them (48 x 64 x 896, H200)."""
 TURN_COLUMNS = (192,)
 """Of tiles of `USUAL_SIDE` rows that one warpgroup multiplies while another stores; narrower ones
 were slower wherever turns paid."""
@@ -99,6 +103,7 @@ class TileChoice:
     `tail`: in how many parts k of the tiles of the last round is summed (`tail_kernel`).
     `in_turn`: two sets of warps take the programs of a CTA in turn (`alternate-programs`).
     `stages`: of the loop along k, None for as many as there is room for.
+    `parts`: how many CTAs run each program, a cluster, which each sum a part of k (`split-sums`).
     `group`: how many rows of tiles programs go down before the next column, None for what the
     compiler takes.
     """
@@ -114,6 +119,7 @@ class TileChoice:
     tail: int = 1
     in_turn: bool = False
     stages: int | None = None
+    parts: int = 1
     group: int | None = None
 
     @property
@@ -145,8 +151,9 @@ def choose_tiles(
     c: Memory = ROW_MAJOR,
 ) -> TileChoice | None:
     """The best predicted tile, None where `tl.auto` serves. `precision`: as `matmul` takes it.
-    `most_ctas`: 1 where the copy engine may refuse the operands, which clusters want. `is_plain`:
-    the sum is stored as it is, so that sets of warps in turn have registers for it."""
+    `most_ctas`: 1 where the copy engine may refuse the operands, which clusters want, or sums are
+    too narrow for parts of them to be sent. `is_plain`: the sum is stored as it is, so that sets of
+    warps in turn have registers for it."""
     if dtype == tl.f64 or (dtype == tl.f32 and precision == "ieee") or 0 in (m, n, batch):
         return None
     wide = wide_unit(machine.target)
@@ -182,7 +189,8 @@ def tile_choices(
         choices += _tails(product, machine)
     if is_plain and is_regular and most_ctas > 1:
         choices += _turns(product, machine)
-    return [one for one in choices if prod(one.cluster) <= most_ctas]
+    may_sum = most_ctas > 1
+    return [x for x in choices if prod(x.cluster) <= most_ctas and (may_sum or x.parts == 1)]
 
 
 def _is_better_transposed(product: Product, wide: Unit) -> bool:
@@ -216,12 +224,13 @@ def _group(choice: TileChoice, product: Product, machine: Machine) -> int | None
 
 
 def _preference(choice: TileChoice) -> tuple[float, ...]:
-    """The key by which choices are ordered, the preferred one smallest: by time, and where that is
-    the same, those of the product itself before those of the transposed one, those without a
-    cluster, smaller tiles, deeper ones, fewer rows."""
+    """The key by which choices are ordered, the preferred one smallest: by time, which parts of k
+    must shorten by `PARTS_GAIN`, and where that is the same, those of the product itself before
+    those of the transposed one, those without a cluster, smaller tiles, deeper ones, fewer rows."""
     is_shared = choice.cluster != ALONE
     size = choice.rows * choice.columns
-    return choice.us, choice.is_transposed, is_shared, size, -choice.depth, choice.rows
+    us = choice.us * (PARTS_GAIN if choice.parts > 1 else 1)
+    return us, choice.is_transposed, is_shared, size, -choice.depth, choice.rows
 
 
 def tile_space(element_bytes: int) -> list[dict[str, list[Any]]]:
@@ -257,6 +266,7 @@ def _choices(
                 us, is_single = predicted(product, tile, splits, ALONE, machine)
                 yield TileChoice(*tile, splits, us, is_transposed, is_single)
                 alone = us if splits == 1 else alone
+            yield from _summed(product, tile, is_transposed, machine)
             shortest = min(shortest, alone)
             if _may_pair(product, tile, machine.target):
                 us, is_single = predicted(product, tile, 1, (PAIR, 1), machine)
@@ -270,17 +280,17 @@ def _choices(
 
 def _filling(choice: TileChoice, product: Product, machine: Machine) -> TileChoice:
     """A choice by CTAs that fill a multiprocessor each, where there is one for each: the same tile
-    was 1.2 to 1.5 times as fast in 10 of 12 launches of 2 to 18 us (H200). Parts of k gain nothing:
-    the kernel that adds them up comes behind."""
+    was 1.2 to 1.5 times as fast in 10 of 12 launches of 2 to 18 us (H200). Parts of k that a
+    kernel behind adds up gain nothing."""
     if choice.splits * choice.tail > 1 or choice.cluster != ALONE or not choice.is_single:
         return choice
     tile = choice.rows, choice.columns, choice.depth
     product = product.transposed() if choice.is_transposed else product
-    work = work_of(product, tile, 1, ALONE, machine)
+    work = in_parts(work_of(product, tile, 1, ALONE, machine), choice.parts)
     stages = filling_stages(work, machine)
     if stages is None or work.loops[0].unit is not Unit.WARPGROUPS:
         return choice
-    us, _ = predicted(product, tile, 1, ALONE, machine, stages)
+    us, _ = predicted(product, tile, 1, ALONE, machine, stages, choice.parts)
     return replace(choice, stages=stages, us=us)
 
 
@@ -350,6 +360,22 @@ def _splits(
             return
         yield splits
         splits *= 2
+
+
+def _summed(
+    product: Product, tile: tuple[int, int, int], is_transposed: bool, machine: Machine
+) -> Iterator[TileChoice]:
+    """Yields a tile with k summed in parts by the CTAs of clusters, all of which run at once, two
+    steps or more each."""
+    rows, columns, depth = tile
+    programs = tl.cdiv(product.m, rows) * tl.cdiv(product.n, columns) * product.batch
+    if product.keeps_sums or not machine.target.sums_in_clusters:
+        return
+    work = work_of(product, tile, 1, ALONE, machine)
+    for parts in CLUSTER_PARTS:
+        if programs * parts <= machine.clustered(parts) and 2 * parts * depth <= product.k:
+            us = predict(in_parts(work, parts), machine).us
+            yield TileChoice(*tile, 1, us, is_transposed, is_single=True, parts=parts)
 
 
 def _may_share(

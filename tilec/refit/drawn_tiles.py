@@ -21,19 +21,20 @@ are wanted on both sides of the best one, and slow ones say nothing of the choic
 MOST_SUMS_BYTES = 1 << 28
 """Of a drawn tile's partial sums, which every process that compiles makes."""
 
-_NAME = re.compile(r"(\d+)x(\d+)x(\d+)((?:/(?:T|c\d\d|s\d+|t\d+|pp|q\d+|1))*)")
+_NAME = re.compile(r"(\d+)x(\d+)x(\d+)((?:/(?:T|c\d\d|s\d+|t\d+|p\d|pp|q\d+|1))*)")
 
 
 def name_of(choice: TileChoice) -> str:
     """Rows x columns x depth, then what is unusual: T, of the transposed product; c21, clusters of
-    2 down and 1 across; s4, k in 4 parts; t3, the last round in 3; pp, sets of warps in turn; q4, a
-    ring of 4 slots; 1, no CTA stays for a second program."""
+    2 down and 1 across; s4, k in 4 parts; t3, the last round in 3; p4, k in 4 parts by a cluster;
+    pp, sets of warps in turn; q4, a ring of 4 slots; 1, no CTA stays for a second program."""
     down, across = choice.cluster
     words = (
         (choice.is_transposed, "T"),
         (choice.cluster != ALONE, f"c{down}{across}"),
         (choice.splits > 1, f"s{choice.splits}"),
         (choice.tail > 1, f"t{choice.tail}"),
+        (choice.parts > 1, f"p{choice.parts}"),
         (choice.in_turn, "pp"),
         (choice.stages is not None, f"q{choice.stages}"),
         (choice.is_single, "1"),
@@ -60,6 +61,7 @@ def tile_named(name: str) -> TileChoice:
         tail=numbers.get("t", 1),
         in_turn="pp" in words,
         stages=numbers.get("q"),
+        parts=numbers.get("p", 1),
     )
 
 
@@ -73,7 +75,8 @@ def prediction(product: Product, choice: TileChoice, machine: Machine) -> float:
     if choice.in_turn:
         work = work_of(product, tile, 1, choice.cluster, machine)
         return predict(replace(work, teams=2, warps=TURN_WARPS), machine).us
-    return predicted(product, tile, choice.splits, choice.cluster, machine, choice.stages)[0]
+    how = choice.splits, choice.cluster, machine, choice.stages, choice.parts
+    return predicted(product, tile, *how)[0]
 
 
 def draw_tiles(

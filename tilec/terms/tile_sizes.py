@@ -9,3 +9,6 @@ USUAL_SIDE = 128
 """Rows and columns of the tile that `tl.auto` gives a product on tensor cores: of half of it single
 warps read shared memory for as long as they multiply (32 x 32 each; 128 bytes and 2048 operations
 of bf16 a clock on sm_80)."""
+LEAST_DEEP_SLOTS = 4
+"""Slots that tiles with a longer k than usual must leave room for: with 3, products were slower (17
+drawn products, H200)."""
