@@ -197,6 +197,22 @@ class AutoConstants:
         rows, columns = (ROWS_OF_MANY, COLUMNS_OF_MANY) if many else (ROWS, COLUMNS)
         return tuple(dict.fromkeys((usual, *(rows if role == "m" else columns))))
 
+    def deeper(self, tiles: Mapping[str, int]) -> dict[str, int] | None:
+        """The tiles with twice the usual k, which take half of the steps; None where they have
+        another k, or single warps multiply by this target's fastest instructions."""
+        deep = {name for name in self.values if self._is_along_k(name)}
+        if not deep or not self._target.supports(Feature.WGMMA):
+            return None
+        if any(tiles[name] != self.values[name] for name in deep):
+            return None
+        return {name: value * (2 if name in deep else 1) for name, value in tiles.items()}
+
+    def _is_along_k(self, name: str) -> bool:
+        """Whether a constant is k of dots on tensor cores, and nothing else."""
+        if name not in self._roles.dots or _is_on_registers(*self._roles.dots[name][1:]):
+            return False
+        return {role for _, role in self._roles.uses[name]} == {"k"}
+
     def short_row(self, call: CallClass) -> tuple[dict[str, int], dict[str, str]] | None:
         """The values, and the reasons, where loops walk along rows that one tile holds for calls of
         a class; None where they do not."""

@@ -24,7 +24,7 @@ Tiles for which a static assertion of the kernel fails are no candidates.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -43,9 +43,13 @@ from tilec.costs.work import Work
 from tilec.dialects.context import make_context
 from tilec.hardware.target import Target
 from tilec.messages.diagnostics import CompileError
+from tilec.terms.tile_sizes import LEAST_DEEP_SLOTS
 
 MOST_TILES = 24
 """Each is built, in 5 to 10 ms, when a kernel is compiled for the first time."""
+DEEPENED = 3
+"""Tiles, the fastest by prediction, that are ranked with twice the k, too: 64 x 64 x 128 took 0.63
+to 1.00 of the time of 64 x 64 x 64 (12 products of few programs, H200)."""
 SHOWN = 6
 """Predictions that the report shows."""
 
@@ -146,8 +150,18 @@ class AutoTiles:
             return found
         works = self._works(self._candidates, call, context)
         works |= self._works(self._narrow(works, call, context), call, context)
+        found |= self._predictions(works, call)
+        deeper = self._works(self._deeper(found, works, call), call, context)
+        found |= self._predictions(deeper, call)
+        return dict(sorted(found.items(), key=lambda item: item[1].us))
+
+    def _predictions(
+        self, candidates: Iterable[Constants], call: CallClass
+    ) -> dict[Point, Prediction]:
+        """What can run of candidates, each in so many parts as may be ranked."""
+        found: dict[Point, Prediction] = {}
         arguments = call.arguments(self._parameters)
-        for tiles in works:
+        for tiles in candidates:
             program = self._programs[tiles]
             assert program is not None
             is_open = program.summed is not None and program.parts is None
@@ -156,7 +170,21 @@ class AutoTiles:
                 prediction = predict(work, call.machine)
                 if not prediction.impossible:
                     found[tiles, parts] = prediction
-        return dict(sorted(found.items(), key=lambda item: item[1].us))
+        return found
+
+    def _deeper(
+        self, found: Mapping[Point, Prediction], works: Mapping[Constants, Work], call: CallClass
+    ) -> list[Constants]:
+        """The fastest tiles with longer steps along k where there is room for slots of them, by
+        rates that were fitted to such, too."""
+        if not call.machine.rates.record:
+            return []
+        fastest = dict.fromkeys(tiles for tiles, _ in sorted(found, key=lambda x: found[x].us))
+        slots = {x: max((one.staged_bytes for one in works[x].loops), default=0) for x in fastest}
+        roomy = self._target.shared_bytes // (2 * LEAST_DEEP_SLOTS)
+        short = [x for x in list(fastest)[:DEEPENED] if slots[x] <= roomy]
+        deeper = (self._usual.deeper(dict(tiles)) for tiles in short)
+        return [tuple(tiles.items()) for tiles in deeper if tiles is not None]
 
     def _works(
         self, candidates: Sequence[Constants], call: CallClass, context: Context
