@@ -19,7 +19,7 @@ from bench_cases import Variant
 from configurations import Configuration, label_of, variant_of
 from product_cases import BURST, INTERLEAVED, SUSTAINED
 
-FEW_ROWS, LITTLE_WORK, LISTED_ROWS = 96, 2**32, 128
+FEWEST_ROWS, FEW_ROWS, LITTLE_WORK, LISTED_ROWS = 32, 256, 2**30, 128
 """As in `tilec.examples.grouped_gemm`."""
 SEARCHED, ARRANGED = "searched_groups", "arranged_groups"
 """The kernels: those whose programs search for their group, those of a list of tiles."""
@@ -100,8 +100,10 @@ class GroupedCase:
 
     def swept(self, configurations: list[Configuration]) -> tuple[Variant, ...]:
         """What `grouped_products` launches, then both kernels of each configuration."""
-        is_small = self.rows <= FEW_ROWS * len(self.sizes) or self.flops < 2 * LITTLE_WORK
-        default = (SEARCHED, ()) if is_small else (ARRANGED, (("BM", LISTED_ROWS),))
+        groups = len(self.sizes)
+        is_small = self.rows <= FEWEST_ROWS * groups or self.flops < 2 * LITTLE_WORK
+        size = LISTED_ROWS // 2 if self.rows <= FEW_ROWS * groups else LISTED_ROWS
+        default = (SEARCHED, ()) if is_small else (ARRANGED, (("BM", size),))
         found = [
             replace(variant_of(kernel, x, {}), label=f"{kernel.partition('_')[0]} {label_of(x)}")
             for x in configurations

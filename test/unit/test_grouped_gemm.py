@@ -47,21 +47,22 @@ def test_groups_of_any_size(target: str, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("sizes", "n", "chosen"),
     [
-        ([65, 0, 1, 130], 40, "grouped_gemm"),
-        ([194, 0], 72, "grouped_gemm"),
-        ([400, 0, 30], 72, "arranged_gemm"),
-        ([3], 136, "grouped_gemm"),
+        ([65, 0, 1, 130], 40, ("grouped_gemm", {})),
+        ([63, 0, 40, 20], 136, ("grouped_gemm", {})),
+        ([400, 0, 30], 72, ("arranged_gemm", {"BM": 64})),
+        ([600, 0], 72, ("arranged_gemm", {"BM": 128})),
+        ([3], 136, ("grouped_gemm", {})),
     ],
 )
-def test_the_kernel_follows_the_mean_group(
-    sizes: list[int], n: int, chosen: str, monkeypatch: pytest.MonkeyPatch
+def test_the_kernel_and_its_tile_follow_the_mean_group(
+    sizes: list[int], n: int, chosen: tuple[str, dict[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TILEC_TARGET", "sm_90a")
-    asked: list[str] = []
+    asked: list[tuple[str, dict[str, int]]] = []
 
-    def launched(kernel: Any, *arrays: np.ndarray) -> None:
-        asked.append(kernel.name)
-        kernel.on("emulator")(*arrays)
+    def launched(kernel: Any, *arrays: np.ndarray, **tile: int) -> None:
+        asked.append((kernel.name, tile))
+        kernel.on("emulator")(*arrays, **tile)
 
     for kernel in (grouped_gemm, arranged_gemm):
         monkeypatch.setattr(example, kernel.name, partial(launched, kernel))
