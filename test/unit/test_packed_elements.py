@@ -41,6 +41,23 @@ def test_every_byte_becomes_its_number(
     assert one_by_one == (to == "bf16" and target == "sm_80")
 
 
+@pytest.mark.parametrize("source", BYTES)
+@pytest.mark.parametrize("to", FLOATS)
+def test_bytes_that_come_one_by_one_are_put_together(
+    source: str, to: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every second byte of an array: no instruction converts."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    x = np.random.default_rng(0).permutation(256).astype(np.uint8).view(BYTES[source])
+    apart = np.repeat(x, 2)[::2]
+    y = np.full((6, 256), np.nan, FLOATS[to])
+    kernel = numbers.on("emulator")
+    kernel(apart, y)
+    expected = [x, x & 15, (x >> 4) & 15, x >> 3, x << 2, (x | 16) ^ x]
+    assert (y.astype(float) == np.array(expected).astype(float)).all()
+    assert "cvt.rn" not in kernel.compiled(apart, y).ptx
+
+
 @tilec.kernel(grid=lambda x: 1, num_warps=1)
 def scaled(x: tl.array, z: tl.array, y: tl.array, scale, N: tl.const = 256):
     """y = (x - z) * x + scale, and the first of each four of it, which is no pair."""
