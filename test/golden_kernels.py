@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilec.call.jit import Kernel
-from tilec.examples.attention import attention
 from tilec.examples.grouped_gemm import arranged_gemm
 from tilec.examples.matmul import matmul
 from tilec.examples.softmax import softmax
+from tilec.ops.attention_kernel import attention
 
 
 @dataclass(frozen=True)

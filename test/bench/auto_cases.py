@@ -12,8 +12,8 @@ from typing import Any
 import auto_kernels
 
 from tilec.call.jit import Kernel
-from tilec.examples.attention import attention
 from tilec.examples.matmul import matmul
+from tilec.ops.attention_kernel import attention
 
 Shape = tuple[int, ...]
 Tile = Mapping[str, int]

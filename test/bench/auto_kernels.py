@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import tilec
 import tilec.language as tl
-from tilec.examples.attention import LOG2_E, attend
+from tilec.ops.attention_kernel import LOG2_E, attend
 
 
 @tilec.kernel(grid=lambda q, BM: (tl.cdiv(q.shape[2], BM), q.shape[1], q.shape[0]))

@@ -26,12 +26,12 @@ from machine_loops import machine_loops
 from ptx_loops import Loop, count, find_loops, instructions
 
 from tilec.compile.assembler import Assembly, assemble, disassemble
-from tilec.examples.attention import attention
 from tilec.examples.matmul import matmul
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import TARGETS
 from tilec.hardware.tensor_memory import COLUMNS
 from tilec.messages.report import show_report
+from tilec.ops.attention_kernel import attention
 from tilec.ops.scaled_kernel import scaled_product
 
 TARGET = TARGETS["sm_100a"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tilec
 import tilec.language as tl
-from tilec.examples.attention import LOG2_E, attend
+from tilec.ops.attention_kernel import LOG2_E, attend
 
 GELU = 0.7978845608028654
 """sqrt(2 / pi), of the approximation by tanh."""
@@ -159,7 +159,7 @@ def shared_attention(
     D: tl.const, DV: tl.const, CAUSAL: tl.const = False, WINDOW: tl.const = None,
     BM: tl.const = tl.auto, BN: tl.const = tl.auto,
 ):  # fmt: skip
-    """`tilec.examples.attention` where heads of queries share those of keys (D) and values (DV),
+    """Attention where heads of queries share those of keys (D) and values (DV),
     and with WINDOW a query sees itself and the WINDOW - 1 keys before it."""
     batch, head, m = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BM
     of = head // (q.shape[1] // k.shape[1])

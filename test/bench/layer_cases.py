@@ -110,7 +110,7 @@ def attention_backward(
     q, k = (batch, heads, length, head), (batch, kv_heads, length, head)
     arrays = [row_major(n, "bf16", q if n in ("q", "o", "do", "dq") else k) for n in _BACKWARD]
     arrays += [row_major(name, "f32", q[:3]) for name in ("logs", "delta")]
-    fixed = (("D", head), ("CAUSAL", causal))
+    fixed, share = (("D", head), ("CAUSAL", causal)), ("SHARED", heads // kv_heads)
     inputs, scale = ("q", "k", "v", "do", "logs", "delta"), 1 / math.sqrt(head)
     shared = "" if heads == kv_heads else f" {heads // kv_heads} a head"
     return LayerCase(
@@ -119,8 +119,8 @@ def attention_backward(
         tuple(arrays),
         (
             Step("weigh_gradients", ("o", "do", "delta"), (("D", head),)),
-            Step("key_gradients", (*inputs, "dk", "dv", scale), fixed),
-            Step("query_gradients", (*inputs, "dq", scale), fixed),
+            Step("key_gradients", (*inputs, "dk", "dv", scale), (*fixed, share)),
+            Step("query_gradients", (*inputs, "dq", scale), (*fixed, share)),
         ),
         ("dq", "dk", "dv"),
         {"causal": causal, "scale": scale},

@@ -13,7 +13,6 @@ from layer_cases import LayerCase, Step
 
 from tilec.call.jit import Kernel
 from tilec.compile.assembler import assemble, locate_tool
-from tilec.examples.attention_backward import key_gradients, query_gradients, weigh_gradients
 from tilec.examples.convolution import convolve
 from tilec.examples.cross_entropy import cross_entropy
 from tilec.examples.indexing import histogram
@@ -27,6 +26,7 @@ from tilec.examples.softmax import online_softmax, softmax
 from tilec.examples.tile_scales import tile_scaled_matmul
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
+from tilec.ops.gradient_kernels import key_gradients, query_gradients, weigh_gradients
 from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
 

@@ -18,10 +18,11 @@ from tilec.call.call_class import class_of
 from tilec.call.jit import Kernel
 from tilec.call.specialization import specialize
 from tilec.costs.machine import usual_machine
-from tilec.examples.attention import attention
 from tilec.examples.matmul import matmul
 from tilec.hardware.target import find_target
+from tilec.ops.attention_kernel import attention
 from tilec.runtime.arrays import ArrayView
+from tilec.runtime.launch_argument import REQUIRED
 
 TARGET = find_target("sm_90a")
 RECORD = Path(__file__).parent / "results" / "auto-tiles-h200-2026-11-23.json"
@@ -55,7 +56,7 @@ def arguments(kernel: Kernel, case: Mapping[str, Any]) -> dict[str, Any]:
     """Of the call that was timed, arrays without memory."""
     name, shape = case["output"]
     shapes = [*case["inputs"].items(), (name, shape)]
-    defaults = {p.name: p.default for p in kernel.parameters if p.kind == "const"}
+    defaults = {p.name: p.default for p in kernel.parameters if p.default is not REQUIRED}
     given: dict[str, Any] = {**defaults, **case["constants"]}
     rest = iter(shapes)
     for parameter in kernel.parameters:
@@ -64,7 +65,7 @@ def arguments(kernel: Kernel, case: Mapping[str, Any]) -> dict[str, Any]:
             strides = tuple(math.prod(sizes[axis + 1 :]) for axis in range(len(sizes)))
             dtype = "f32" if (kernel.name, named) in FLOATS else "bf16"
             given[parameter.name] = ArrayView(0, tuple(sizes), strides, dtype, ("cuda", 0))
-        elif parameter.kind != "const":
+        elif parameter.name not in given:
             given[parameter.name] = _scalar(parameter.name, case)
     return given
 

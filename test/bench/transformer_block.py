@@ -24,13 +24,6 @@ sys.path.insert(0, str(ROOT))
 import torch  # noqa: E402
 
 import tilec  # noqa: E402
-import tilec.language as tl  # noqa: E402
-from tilec.examples.attention import LOG2_E, attend  # noqa: E402
-from tilec.examples.attention_backward import (  # noqa: E402
-    key_gradients,
-    query_gradients,
-    weigh_gradients,
-)
 from tilec.examples.cross_entropy import cross_entropy  # noqa: E402
 from tilec.examples.rms_norm import rms_norm, rms_norm_gradients, sum_columns  # noqa: E402
 
@@ -41,48 +34,14 @@ WARM_STEPS = 10
 """Steps before those that are timed: compilation, graphs, clocks."""
 
 
-@tilec.kernel(grid=lambda q, BM: (tl.cdiv(q.shape[2], BM), q.shape[1], q.shape[0]))
-def attention_with_logs(
-    q: tl.array,
-    k: tl.array,
-    v: tl.array,
-    o: tl.array,
-    logs: tl.array,
-    scale: tl.f32,
-    D: tl.const,
-    BM: tl.const = tl.auto,
-    BN: tl.const = tl.auto,
-):
-    """Causal attention, and per query the base-2 logarithm of its sum of weights."""
-    batch, head, m = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BM
-    factor = scale * LOG2_E
-    query = tl.load(q, (batch, head, m, 0), (BM, D))
-    state = (tl.full((BM,), -tl.inf, tl.f32), tl.zeros((BM,), tl.f32), tl.zeros((BM, D), tl.f32))
-    for n in tl.range(0, tl.minimum(k.shape[2], m + BM), BN):
-        key = tl.load(k, (batch, head, n, 0), (BN, D))
-        value = tl.load(v, (batch, head, n, 0), (BN, D))
-        visible = n + tl.arange(BN)[None, :] <= m + tl.arange(BM)[:, None]
-        state = attend(state, query, key, value, factor, visible)
-    highest, total, acc = state
-    tl.store(o, (batch, head, m, 0), (acc / total[:, None]).to(o.dtype))
-    tl.store(logs, (batch, head, m), highest + tl.log2(total))
-
-
 def _attention(q: Any, k: Any, v: Any) -> Any:
-    o, logs = torch.empty_like(q), q.new_empty(q.shape[:3], dtype=torch.float32)
-    attention_with_logs(q, k, v, o, logs, 1 / math.sqrt(q.shape[3]), D=q.shape[3])
+    logs = q.new_empty(q.shape[:3], dtype=torch.float32)
+    o = tilec.ops.attention(q, k, v, causal=True, logs=logs)
     return o, (q, k, v, o, logs)
 
 
 def _attention_gradients(kept: Any, do: Any) -> Any:
-    q, k, v, o, logs = kept
-    do, width, scale = do.contiguous(), q.shape[3], 1 / math.sqrt(q.shape[3])
-    delta = torch.empty_like(logs)
-    dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
-    weigh_gradients(o, do, delta, D=width)
-    key_gradients(q, k, v, do, logs, delta, dk, dv, scale, D=width, CAUSAL=True)
-    query_gradients(q, k, v, do, logs, delta, dq, scale, D=width, CAUSAL=True)
-    return dq, dk, dv
+    return tilec.ops.attention_gradients(do.contiguous(), *kept, causal=True)
 
 
 def _norm(x: Any, weight: Any) -> Any:

@@ -35,10 +35,10 @@ from row_kernels import (
 import tilec.language as tl
 from tilec.call.jit import Kernel
 from tilec.compile.assembler import assemble, locate_tool
-from tilec.examples.attention import attention
 from tilec.examples.grouped_gemm import arrange_tiles
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
+from tilec.ops.attention_kernel import attention
 from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
 
@@ -54,14 +54,15 @@ KERNELS: dict[str, Kernel] = EXAMPLES | {
 
 
 def chosen_by_example(case: Any) -> tuple[str, dict[str, Any]]:
-    """The kernel and constants that `softmax_rows`, `attention_heads` and the like pick for a case.
+    """The kernel and constants that `softmax_rows` and the like pick for a case.
 
     Found by calling the function with its kernels replaced; an example without one leaves its
     kernel's own defaults.
     """
+    if case.kernel == attention.name:
+        return attention.name, {"D": case.head, "CAUSAL": case.causal}
     module = importlib.import_module(f"tilec.examples.{case.kernel}")
-    options = {"causal": case.causal} if case.kernel == "attention" else {}
-    choose = getattr(module, f"{case.kernel}_{'heads' if options else 'rows'}", None)
+    choose = getattr(module, f"{case.kernel}_rows", None)
     if choose is None:
         return case.kernel, {}
     stand_ins = {
@@ -70,7 +71,7 @@ def chosen_by_example(case: Any) -> tuple[str, dict[str, Any]]:
         if isinstance(value, Kernel)
     }
     with mock.patch.multiple(module, **stand_ins):
-        choose(*(spec.view() for spec in case.arrays), **options)
+        choose(*(spec.view() for spec in case.arrays))
     ((name, stand_in),) = [item for item in stand_ins.items() if item[1].called]
     return name, dict(stand_in.call_args.kwargs)
 

@@ -4,8 +4,8 @@
 
 import tilec
 import tilec.language as tl
-from tilec.examples.attention import attention
 from tilec.examples.matmul import matmul
+from tilec.ops.attention_kernel import attention
 
 
 def product(dtype, output, precision="ieee"):

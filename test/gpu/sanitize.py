@@ -80,9 +80,9 @@ def build() -> None:
     os.environ["TILEC_TARGET"] = TARGET
     import numpy as np
 
-    from tilec.examples.attention import attention
     from tilec.examples.explicit_hopper_gemm import hopper_gemm
     from tilec.examples.matmul import PRECISIONS, matmul
+    from tilec.ops.attention_kernel import attention
     from tilec.runtime.artefact import save
 
     ARTEFACTS.mkdir(parents=True, exist_ok=True)

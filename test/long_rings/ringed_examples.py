@@ -36,6 +36,7 @@ from tilec.examples import (
     stream_k,
     tile_scales,
 )
+from tilec.ops import attention_kernel, gradient_kernels
 from tilec.tuning.tuned_kernel import TunedKernel
 
 BF16 = ml_dtypes.bfloat16
@@ -161,7 +162,9 @@ def _attention(width: int, causal: bool, dtype: Any = BF16) -> Case:
         scale = 1 / math.sqrt(width)
         expected = attention.reference(q, k, v, causal, scale)
         constants = {"D": max(16, 1 << (width - 1).bit_length()), "CAUSAL": causal}
-        return Call(attention.attention, [q, k, v, dtype, scale], {3: expected}, 1e-2, constants)
+        return Call(
+            attention_kernel.attention, [q, k, v, dtype, scale], {3: expected}, 1e-2, constants
+        )
 
     return case
 
@@ -172,7 +175,7 @@ add("attention f16", _attention(64, False, np.float16))
 
 
 def _gradients(of_keys: bool, width: int, causal: bool, **tiles: int) -> Case:
-    kernel = attention_backward.key_gradients if of_keys else attention_backward.query_gradients
+    kernel = gradient_kernels.key_gradients if of_keys else gradient_kernels.query_gradients
     own = {"BM": 64, "BN": 128} if of_keys else {"BM": 128, "BN": 64}
 
     def case(plan: RingPlan) -> Call:

@@ -24,12 +24,12 @@ from ring_plans import RingPlan
 from target_names import MAIN
 
 from tilec.call.jit import Kernel
-from tilec.examples.attention import attention as heads_of_attention
 from tilec.examples.explicit_hopper_gemm import hopper_gemm
 from tilec.examples.running import poisoned
 from tilec.examples.softmax import softmax
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import Feature, find_target
+from tilec.ops.attention_kernel import attention as heads_of_attention
 from tilec.runtime.emulator import Finding, TensorMap, load
 from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
 

@@ -16,9 +16,10 @@ from role_mutants import BF16, drop, flip
 from tilec.call.jit import Kernel
 from tilec.compile.compiler import Compilation, compiled_kernel, lower_to
 from tilec.dialects.gpu_tile import BarrierInitOp, BarrierWaitOp, ClusterSyncOp
-from tilec.examples.attention import attention, reference
+from tilec.examples.attention import reference
 from tilec.examples.running import poisoned
 from tilec.hardware.target import find_target
+from tilec.ops.attention_kernel import attention
 from tilec.passes.rewriting.scalars import binary, i32_constant
 from tilec.passes.rewriting.walk import find_ops
 from tilec.runtime.emulator_device import EmulatorDevice, FindingsError

@@ -19,11 +19,11 @@ from tilec.compile.compiler import Compilation, lower_to
 from tilec.compile.source import parse_source
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile import RingTurn
-from tilec.examples.attention import attention
-from tilec.examples.attention_backward import key_gradients
 from tilec.examples.matmul import matmul
 from tilec.hardware.target import find_target
 from tilec.messages.diagnostics import CompileError
+from tilec.ops.attention_kernel import attention
+from tilec.ops.gradient_kernels import key_gradients
 from tilec.passes.checks.ring_play import play
 from tilec.passes.checks.verify_ops import verify_ops
 from tilec.passes.checks.verify_rings import MOST_SEEDS, STEPS, verify_rings

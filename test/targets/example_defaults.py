@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilec.call.jit import Kernel
-from tilec.examples.attention import attention
-from tilec.examples.attention_backward import key_gradients, query_gradients
 from tilec.examples.block_sparse import block_sparse_matmul
 from tilec.examples.convolution import convolve
 from tilec.examples.grouped_gemm import grouped_gemm
@@ -16,6 +14,8 @@ from tilec.examples.mixture_of_experts import multiply_by_experts
 from tilec.examples.packed_attention import packed_attention
 from tilec.examples.quantized_weights import quantized_matmul
 from tilec.examples.tile_scales import tile_scaled_matmul
+from tilec.ops.attention_kernel import attention
+from tilec.ops.gradient_kernels import key_gradients, query_gradients
 
 
 def array(name: str, dtype: str, rank: int) -> str:

@@ -11,10 +11,12 @@ from hopper_kernels import decisions
 from shares import MODES
 from target_names import MAIN
 
+import tilec
 from tilec.compile.assembler import assemble
-from tilec.examples.attention import TOLERANCE, attention, attention_heads, reference
+from tilec.examples.attention import TOLERANCE, reference
 from tilec.examples.running import poisoned
 from tilec.hardware.target import find_target
+from tilec.ops.attention_kernel import attention
 
 BF16 = ml_dtypes.bfloat16
 SMALL = {"D": 64, "BM": 64, "BN": 32}
@@ -135,7 +137,7 @@ def test_heads_between_the_rows_of_a_longer_array(
     packed = draw((2, 70, 3, 3, 40), np.float16)
     q, k, v = (packed[:, :, i].swapaxes(1, 2) for i in range(3))
     o = poisoned(q.shape, np.float16)
-    attention_heads(q, k, v, o, causal=True)
+    tilec.ops.attention(q, k, v, o, causal=True)
     assert error(o, reference(q, k, v, True, 1 / math.sqrt(40))) <= TOLERANCE[np.float16]
 
 

@@ -24,14 +24,15 @@ from tilec.costs.machine import usual_machine
 from tilec.costs.model import predict
 from tilec.costs.work import LoopWork, Unit, Way, Work
 from tilec.dialects.context import make_context
-from tilec.examples.attention import attention
 from tilec.examples.grouped_gemm import grouped_gemm
 from tilec.examples.matmul import matmul
 from tilec.examples.tile_scales import tile_scaled_matmul
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
 from tilec.messages.diagnostics import CompileError, DoesNotFit
+from tilec.ops.attention_kernel import attention
 from tilec.runtime.arrays import ArrayView
+from tilec.runtime.launch_argument import REQUIRED
 
 HOPPER = find_target("sm_90a")
 H200 = usual_machine(HOPPER)
@@ -47,7 +48,7 @@ def array(*shape: int, dtype: str = "bf16") -> ArrayView:
 def heads(batch: int, count: int, length: int, width: int, **constants: Any) -> dict[str, Any]:
     """Arguments of attention."""
     arrays = {name: array(batch, count, length, width) for name in "qkvo"}
-    defaults = {p.name: p.default for p in attention.parameters if p.kind == "const"}
+    defaults = {p.name: p.default for p in attention.parameters if p.default is not REQUIRED}
     return {**defaults, **arrays, "scale": 0.1, "D": width, **constants}
 
 

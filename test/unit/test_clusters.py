@@ -18,11 +18,11 @@ from tilec.call.jit import Kernel
 from tilec.compile.assembler import assemble
 from tilec.dialects.gpu_tile import NextProgramOp, Op, RingHandover, TmaPairLoadOp
 from tilec.examples import attention as attention_example
-from tilec.examples.attention import attention
 from tilec.examples.running import poisoned
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
 from tilec.messages.diagnostics import CompileError
+from tilec.ops.attention_kernel import attention
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import EmulatorDevice
 

@@ -14,9 +14,9 @@ import tilec
 import tilec.language as tl
 from tilec.compile.assembler import assemble
 from tilec.compile.compiler import lower_to
-from tilec.examples.attention import attention
 from tilec.examples.attention import reference as attention_reference
 from tilec.hardware.target import find_target
+from tilec.ops.attention_kernel import attention
 
 TARGET = "sm_120a"
 

@@ -18,12 +18,12 @@ import tilec.language as tl
 from tilec.call.jit import Kernel
 from tilec.compile.assembler import assemble
 from tilec.examples import attention as attention_example
-from tilec.examples.attention import attention
 from tilec.examples.matmul import matmul
 from tilec.examples.running import poisoned
 from tilec.executable.kernel import MOST_PROGRAMS, CompiledKernel
 from tilec.hardware.target import find_target
 from tilec.messages.diagnostics import CompileError
+from tilec.ops.attention_kernel import attention
 
 BF16 = ml_dtypes.bfloat16
 TARGET = find_target("sm_100a")

@@ -11,10 +11,11 @@ import tilec
 import tilec.language as tl
 from tilec.call.jit import Kernel
 from tilec.compile.compiler import lower_to
-from tilec.examples.attention import attention, reference
-from tilec.examples.attention_backward import key_gradients
+from tilec.examples.attention import reference
 from tilec.hardware.target import find_target
 from tilec.messages.diagnostics import CompileError
+from tilec.ops.attention_kernel import attention
+from tilec.ops.gradient_kernels import key_gradients
 
 
 def chosen(

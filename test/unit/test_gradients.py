@@ -8,10 +8,11 @@ import pytest
 from hopper_kernels import decisions
 
 from tilec.compile.assembler import assemble
-from tilec.examples.attention_backward import key_gradients, query_gradients, reference
+from tilec.examples.attention_backward import reference
 from tilec.examples.running import poisoned
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
+from tilec.ops.gradient_kernels import key_gradients, query_gradients
 
 BF16 = ml_dtypes.bfloat16
 
@@ -29,7 +30,10 @@ def test_more_blocks_than_slots(
     k, v = rng.standard_normal((2, 1, 1, lengths["keys"], 16)).astype(BF16)
     o, logs, dq, dk, dv = reference(q, k, v, do, causal, 0.25)
     logs, delta = logs.astype(np.float32), (o * do.astype(np.float64)).sum(-1).astype(np.float32)
-    inputs, fixed = (q, k, v, do, logs, delta), {"D": 16, "CAUSAL": causal, "BM": 64, "BN": 64}
+    inputs, fixed = (
+        (q, k, v, do, logs, delta),
+        {"D": 16, "SHARED": 2, "CAUSAL": causal, "BM": 64, "BN": 64},
+    )
     kernel, expected = (key_gradients, (dk, dv)) if few == "keys" else (query_gradients, (dq,))
     found = [poisoned(right.shape, BF16) for right in expected]
     kernel.on("emulator:check")(*inputs, *found, 0.25, **fixed)

@@ -3,35 +3,16 @@ arguments."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from attention_reference import attended, error
 from target_names import MAIN
 
 import tilec
 from tilec.runtime.errors import ArgumentError
-
-
-def reference(q: Any, k: Any, v: Any, do: Any, causal: bool, window: int | None) -> list[Any]:
-    """out, logs, dq, dk, dv in float64; zeros of a query that sees no key."""
-    shared, scale = q.shape[1] // k.shape[1], 1 / math.sqrt(q.shape[3])
-    q, do = q.astype(np.float64), do.astype(np.float64)
-    k, v = (np.repeat(x.astype(np.float64), shared, 1) for x in (k, v))
-    i, j = np.arange(q.shape[2])[:, None], np.arange(k.shape[2])[None]
-    seen = (j <= i) & (j > i - (window or q.shape[2])) if causal else np.full((1, 1), True)
-    weight = np.where(seen, np.exp(q @ np.swapaxes(k, -1, -2) * scale), 0)
-    total = weight.sum(-1, keepdims=True)
-    weight = weight / np.where(total == 0, 1, total)
-    out = weight @ v
-    dscore = weight * (do @ np.swapaxes(v, -1, -2) - (out * do).sum(-1, keepdims=True)) * scale
-    by_head = np.swapaxes(dscore, -1, -2) @ q, np.swapaxes(weight, -1, -2) @ do
-    dk, dv = (x.reshape(len(x), -1, shared, *x.shape[2:]).sum(2) for x in by_head)
-    with np.errstate(divide="ignore"):
-        return [out, np.log2(total)[..., 0], dscore @ k, dk, dv]
-
 
 CASES = {
     # heads, of keys; length, keys; elements of q and k, of v; causal, window
@@ -55,15 +36,14 @@ def test_attention(target: str, case: str, monkeypatch: pytest.MonkeyPatch) -> N
     logs = np.full((1, heads, length), np.nan, np.float32)
     out = tilec.ops.attention(q, k, v, logs=logs, **options)
     gradients = tilec.ops.attention_gradients(do, q, k, v, out, logs, **options)
-    right = reference(q, k, v, do, causal, window)
+    right = attended(q[0], k[0], v[0], do[0], causal=causal, window=window)
     blind = right[1] == -np.inf
     assert blind.any() == ("none" in case)
-    assert not out[blind].any()
-    np.testing.assert_allclose(logs[~blind], right[1][~blind], atol=1e-5)
-    for found, exact in zip((out, *gradients), (right[0], *right[2:]), strict=True):
+    assert not out[0][blind].any()
+    np.testing.assert_allclose(logs[0][~blind], right[1][~blind], atol=1e-5)
+    for found, exact in zip((out, *gradients), (right[0], *right[2:5]), strict=True):
         assert found.dtype == dtype
-        error = abs(found.astype(np.float64) - exact).max() / abs(exact).max()
-        assert error < (1.5e-2 if dtype == ml_dtypes.bfloat16 else 2e-3)
+        assert error(found[0], exact) < (1.5e-2 if dtype == ml_dtypes.bfloat16 else 2e-3)
 
 
 def test_out_views_and_nothing_to_do() -> None:
@@ -72,8 +52,8 @@ def test_out_views_and_nothing_to_do() -> None:
     out = np.full((2, 30, 16), np.nan, np.float16)
     found = tilec.ops.attention(q, k, v, out[:, None], scale=0.25, device="emulator")
     assert np.shares_memory(found, out)
-    right = reference(q, k, v, v, False, None)[0]
-    np.testing.assert_allclose(out[:, None], right, atol=2e-3)
+    for n in range(2):
+        np.testing.assert_allclose(out[n, None], attended(q[n], k[n], v[n])[0], atol=2e-3)
     none = tilec.ops.attention(q[:, :, :0], k, v, device="emulator")
     assert none.shape == (2, 1, 0, 16)
     blind = tilec.ops.attention(q, k[:, :, :0], v[:, :, :0], device="emulator")
@@ -86,11 +66,17 @@ def half(*shape: int) -> Any:
 
 Q = half(2, 4, 10, 16)
 K = half(2, 2, 12, 16)
+T = half(10, 4, 16)
+TWO = np.array([0, 10], np.int32)
 READ_ONLY = half(2, 4, 10, 16)
 READ_ONLY.flags.writeable = False
 MISTAKES: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((half(4, 10, 16), K, K), {}, "argument 'q': expected (batch, heads, length, elements of a"),
-    ((Q.astype(np.float32), K, K), {}, "argument 'q': expected dtype f16 or bf16, found f32"),
+    (
+        (Q.astype(np.float32), K, K),
+        {},
+        "argument 'q': expected dtype f16 or bf16, or fp8, found f32",
+    ),
     ((Q, K.astype(ml_dtypes.bfloat16), K), {}, "argument 'k': expected dtype f16 like 'q', found"),
     ((Q, half(2, 3, 12, 16), K), {}, "argument 'k': its 3 heads do not divide the 4 of 'q'"),
     ((Q, half(1, 2, 12, 16), K), {}, "argument 'k': expected shape (2, 2, 12, 16), found (1, 2,"),
@@ -105,6 +91,39 @@ MISTAKES: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((Q, K, K), {"scale": -1}, "argument 'scale': expected a positive number, found -1"),
     ((Q, K, K), {"logs": half(2, 4, 10)}, "argument 'logs': expected dtype f32, found f16"),
     ((Q, K, K), {"logs": half(2, 4, 9)}, "argument 'logs': expected shape (2, 4, 10), found"),
+    ((Q, K, K), {"cap": 0}, "argument 'cap': expected a positive number, found 0"),
+    ((Q, K, K), {"dropout": 1.0}, "argument 'dropout': expected a number from 0 to less than 1, "),
+    (
+        (Q, K, K),
+        {"dropout": 0.5},
+        "argument 'seed': dropout needs a whole number, the same for the",
+    ),
+    ((Q, K, K), {"sinks": np.ones(3, np.float32)}, "argument 'sinks': expected shape (4,), found"),
+    (
+        (Q, K, K),
+        {"sinks": np.ones(4, int)},
+        "argument 'sinks': expected dtype f32 or f16 or bf16, ",
+    ),
+    (
+        (Q, K, K),
+        {"starts": TWO},
+        "argument 'q': expected (tokens, heads, elements of a head), found",
+    ),
+    ((Q[0], K[0], K[0]), {"starts": TWO}, "argument 'k': its 12 heads do not divide the 10 of 'q'"),
+    ((T, T, T), {"starts": TWO[None]}, "argument 'starts': expected (sequences + 1,), found shape"),
+    ((T, T, T), {"starts": TWO.astype(float)}, "argument 'starts': expected dtype i32, found f64"),
+    ((T, T, T), {"starts": TWO, "lengths": TWO}, "argument 'lengths': not of sequences that 'star"),
+    ((T, T, T), {"starts": TWO, "longest": -1}, "argument 'longest': expected 0 or more, found -1"),
+    ((Q, K, K), {"longest": 10}, "argument 'longest': it needs 'starts', too"),
+    ((Q, K, K), {"key_starts": TWO}, "argument 'key_starts': it needs 'starts', too"),
+    ((Q, K, K), {"table": TWO[None]}, "argument 'table': it needs 'lengths', too"),
+    ((Q, K, K), {"lengths": TWO[:1]}, "argument 'lengths': expected shape (2,), found (1,)"),
+    (
+        (Q, half(7, 16, 2, 16), half(7, 16, 2, 16)),
+        {"lengths": TWO, "table": TWO},
+        "argument 'table': expected (batch, pages of one), found shape (2,)",
+    ),
+    ((Q, K, K), {"lengths": TWO, "dropout": 0.5, "seed": 1}, "argument 'dropout': not with 'lengt"),
 ]
 
 

@@ -56,9 +56,35 @@ def test_gradient_of_a_sum_and_once_only() -> None:
 
 def test_the_operators_are_what_torch_expects() -> None:
     q, k, v = inputs(9, 9, torch.bfloat16)
-    torch.library.opcheck(_operator, (q, k, v, True, 4, None))
-    out, logs = _operator(q, k, v, True, 4, None)
-    torch.library.opcheck(_gradients, (out, q, k, v, out, logs, True, 4, None))
+    options = (True, 4, None, 2.0, 0.5, 3, None, None)
+    sinks = torch.randn(4, requires_grad=True)
+    torch.library.opcheck(_operator, (q, k, v, sinks, *[None] * 4, *options))
+    out, logs = (x.detach() for x in _operator(q, k, v, sinks, *[None] * 4, *options))
+    rest = (out, logs, sinks.detach(), None, None)
+    torch.library.opcheck(_gradients, (out, q, k, v, *rest, *options))
+
+
+def test_the_operators_of_packed_sequences_are_what_torch_expects() -> None:
+    q, k, v = (x[0].transpose(0, 1).contiguous().requires_grad_() for x in inputs(9, 9))
+    starts = torch.tensor([0, 2, 9], dtype=torch.int32)
+    options = (True, None, None, None, 0.0, None, 7, None)
+    torch.library.opcheck(_operator, (q, k, v, None, starts, *[None] * 3, *options))
+    attention(q, k, v, starts=starts, longest=7, causal=True).sum().backward()
+    pieces = [x.detach()[2:].transpose(0, 1)[None].requires_grad_() for x in (q, k, v)]
+    attention(*pieces, causal=True).sum().backward()
+    for whole, piece in zip((q, k, v), pieces, strict=True):
+        torch.testing.assert_close(whole.grad[2:], piece.grad[0].transpose(0, 1))
+
+
+def test_caches_have_no_gradients() -> None:
+    q, k, v = inputs(3, 9)
+    lengths = torch.tensor([7], dtype=torch.int32)
+    torch.library.opcheck(
+        _operator, (q, k, v, *[None] * 3, lengths, None, True, *[None] * 3, 0.0, *[None] * 3)
+    )
+    out = attention(q.requires_grad_(), k, v, lengths=lengths, causal=True)
+    with pytest.raises(ArgumentError, match="'lengths': attention of caches has no gradients"):
+        out.sum().backward()
 
 
 def test_the_plain_call_is_the_operator_inside_a_compiled_function() -> None:

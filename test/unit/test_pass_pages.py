@@ -17,9 +17,9 @@ from pass_pages import Dump, Opcodes, Page, Program, Report
 import tilec.passes
 from tilec.compile.pipeline import ALL_PASSES, EXPLICIT_PIPELINE, LLVM_PIPELINE, TILE_PIPELINE
 from tilec.examples.ampere_gemm import ampere_gemm
-from tilec.examples.attention import attention
 from tilec.examples.block_scaled_matmul import block_scaled_matmul
 from tilec.examples.matmul import matmul
+from tilec.ops.attention_kernel import attention
 from tilec.passes.contract import TilePass
 from tilec.passes.keep_explicit import keep_explicit
 

@@ -26,13 +26,13 @@ import tilec
 import tilec.language as tl
 from tilec.call.jit import Kernel
 from tilec.examples import attention as attention_example
-from tilec.examples.attention import attention
 from tilec.examples.grouped_gemm import grouped_gemm
 from tilec.examples.matmul import matmul
 from tilec.examples.running import poisoned
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
 from tilec.messages.diagnostics import CompileError
+from tilec.ops.attention_kernel import attention
 
 BF16 = ml_dtypes.bfloat16
 TARGET = find_target("sm_90a")

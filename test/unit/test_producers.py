@@ -21,11 +21,11 @@ import tilec
 import tilec.language as tl
 from tilec.compile.assembler import assemble
 from tilec.examples import attention as attention_example
-from tilec.examples.attention import attention
 from tilec.examples.matmul import PRECISIONS, draw, reference
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
 from tilec.messages.diagnostics import CompileError, PerformanceWarning
+from tilec.ops.attention_kernel import attention
 from tilec.runtime.emulator.errors import EmulatorError
 from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
 

@@ -9,9 +9,9 @@ import pytest
 from mlir import ir
 
 from tilec.dialects.context import make_context
-from tilec.examples.attention import attention
 from tilec.examples.tile_scales import tile_scaled_matmul
 from tilec.messages.diagnostics import PerformanceWarning
+from tilec.ops.attention_kernel import attention
 from tilec.ops.matmul_kernel import product
 from tilec.passes.analysis.register_pressure import most_live_registers
 

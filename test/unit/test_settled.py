@@ -14,11 +14,11 @@ from shares import modes
 
 import tilec
 from tilec.call.jit import Kernel
-from tilec.examples.attention import attention
 from tilec.examples.grouped_gemm import grouped_gemm
 from tilec.examples.row_sum import row_sum
 from tilec.messages.diagnostics import CompileError
 from tilec.ops import product_launch
+from tilec.ops.attention_kernel import attention
 from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.errors import ArgumentError
 

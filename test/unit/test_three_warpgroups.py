@@ -17,13 +17,13 @@ import tilec
 import tilec.language as tl
 from tilec.call.jit import Kernel
 from tilec.examples import attention as attention_example
-from tilec.examples.attention import attention
 from tilec.examples.matmul import PRECISIONS, draw, matmul, reference
 from tilec.examples.running import poisoned
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.layout import covers, parse_layout
 from tilec.hardware.target import find_target
 from tilec.messages.diagnostics import CompileError
+from tilec.ops.attention_kernel import attention
 from tilec.passes.layouts.candidates import blocked_layout
 
 BF16 = ml_dtypes.bfloat16

@@ -14,8 +14,8 @@ import numpy as np
 
 import tilec
 import tilec.language as tl
-from tilec.examples.attention import LOG2_E, attend
 from tilec.examples.running import compare, launch, poisoned
+from tilec.ops.attention_kernel import LOG2_E, attend
 
 
 @tilec.kernel(grid=lambda parts: (parts.shape[2], parts.shape[1], parts.shape[0]))

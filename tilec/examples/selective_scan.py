@@ -10,8 +10,8 @@ import numpy as np
 
 import tilec
 import tilec.language as tl
-from tilec.examples.attention import LOG2_E
 from tilec.examples.running import compare, launch, poisoned
+from tilec.ops.attention_kernel import LOG2_E
 
 
 @tilec.kernel(grid=lambda x, BD: (tl.cdiv(x.shape[2], BD), x.shape[0]))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilec.ops.attention_launch import launch_attention
+from tilec.ops.attention_plan import Options
 from tilec.ops.plain_product import GradientWanted
 from tilec.runtime.errors import ArgumentError
 
@@ -20,6 +21,16 @@ def attention(
     causal: bool = False,
     window: int | None = None,
     scale: float | None = None,
+    cap: float | None = None,
+    sinks: Any = None,
+    dropout: float = 0.0,
+    seed: int | None = None,
+    starts: Any = None,
+    key_starts: Any = None,
+    longest: int | None = None,
+    longest_key: int | None = None,
+    lengths: Any = None,
+    table: Any = None,
     logs: Any = None,
     device: Any = None,
     stream: Any = None,
@@ -27,32 +38,56 @@ def attention(
     """`softmax(q @ k^T * scale) @ v`, scores in f32, never in memory.
 
     `q`: (batch, heads, length, elements of a head), `k`: (batch, fewer heads, keys, the same
-    elements), `v`: (batch, fewer heads, keys, its own elements), f16 or bf16, any strides. Heads of
-    k and v divide those of q: each serves as many neighbours. A head has 1 to 256 elements.
-    Gives `out`, or a new row-major array: (batch, heads, length, elements of v).
+    elements), `v`: (batch, fewer heads, keys, its own elements), f16, bf16 or fp8, any strides.
+    Heads of k and v divide those of q: each serves as many neighbours. A head has 1 to 256
+    elements. Gives `out`, or a new row-major array: (batch, heads, length, elements of v), bf16 of
+    fp8.
 
     `causal`: query i sees keys 0 to i; with `window` the last so many of these, its own among them.
-    `scale`: a positive number, 1 / sqrt(elements of q) if not given. A query that sees no key gives
-    zeros. `logs`: an array (batch, heads, length) of f32 that takes the base-2 logarithm of each
-    query's sum of weights, as `attention_gradients` wants it.
+    `scale`: a positive number, 1 / sqrt(elements of q) if not given. `cap`: scores become cap *
+    tanh(score / cap). `sinks`: a number a head, f32, f16 or bf16: the score of one more key, of
+    value 0. `dropout`: the probability that a weight counts as 0, where the others grow to match;
+    which ones follows from `seed`, a whole number. A query that sees no key gives zeros. `logs`: an
+    array (batch, heads, length) of f32 that takes the base-2 logarithm of each query's sum of
+    weights, as `attention_gradients` wants it.
+
+    **Packed**: with `starts` (sequences + 1, i32), where sequences begin and the last one ends, q,
+    k, v and `out` are (tokens, heads, elements), `logs` (heads, tokens); each sequence sees itself.
+    `key_starts`: the same of k and v, where theirs differ. `longest`, `longest_key`: no sequence
+    has more queries, keys; without them programs begin for as many as there are in all.
+
+    **Caches**: `lengths` (batch, i32) says how many keys each sequence has, the last of which its
+    queries are: `causal` and `window` count from there. What lies behind may be anything. With
+    `table` (batch, pages of one, i32) k and v are (pages, keys of one, fewer heads, elements), and
+    page i of a sequence is `table[sequence, i]`. Of one query a sequence several programs share the
+    keys, where there are too few sequences for the device.
+
     `device`, `stream`: as in a launch. Runs where the arrays are, NumPy arrays on the emulator.
 
     ArgumentError (a TypeError) names the argument that is wrong. Inside `torch.compile`, and where
     a tensor requires a gradient, this is the operator `tilec.ops.torch.attention`, which has it.
     """
     torch = sys.modules.get("torch")
+    arrays = {"sinks": sinks, "starts": starts, "key_starts": key_starts}
+    caches = {"lengths": lengths, "table": table}
+    placed = {"out": out, "logs": logs}
+    asked = (causal, window, scale, cap, dropout, seed, longest, longest_key)
     if torch is None or not torch.compiler.is_compiling():
-        values = {"q": q, "k": k, "v": v, "out": out, "logs": logs}
+        values = {"q": q, "k": k, "v": v, **placed, **arrays, **caches}
         try:
-            return launch_attention(values, causal, window, scale, device, stream)
+            return launch_attention(values, Options(*asked), device, stream)
         except GradientWanted:
             pass  # which the operator computes
-    placed = {"out": out, "logs": logs, "device": device, "stream": stream}
-    return _as_operator(q, k, v, placed, causal, window, scale)
+    return _as_operator(
+        (q, k, v), {**arrays, **caches}, {**placed, "device": device, "stream": stream}, asked
+    )
 
 
 def _as_operator(
-    q: Any, k: Any, v: Any, placed: Mapping[str, Any], causal: Any, window: Any, scale: Any
+    qkv: tuple[Any, Any, Any],
+    arrays: Mapping[str, Any],
+    placed: Mapping[str, Any],
+    asked: tuple[Any, ...],
 ) -> Any:
     """The call where torch traces the caller, which must not see what a launch looks at, or wants
     its gradient."""
@@ -65,4 +100,16 @@ def _as_operator(
                 f"argument {name!r}: where torch traces attention or wants its gradient, the "
                 "result is a new tensor where q, k and v are, on the current stream"
             )
-    return operator(q, k, v, causal=causal, window=window, scale=scale)
+    causal, window, scale, cap, dropout, seed, longest, longest_key = asked
+    return operator(
+        *qkv,
+        causal=causal,
+        window=window,
+        scale=scale,
+        cap=cap,
+        dropout=dropout,
+        seed=seed,
+        longest=longest,
+        longest_key=longest_key,
+        **arrays,
+    )

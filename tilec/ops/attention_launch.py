@@ -1,15 +1,18 @@
-"""Launches attention and its gradients."""
+"""Launches attention and its gradients: which kernels, and what each is given."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import tilec.language as tl
+from tilec.call.device_target import target_of
 from tilec.call.jit import Kernel
-from tilec.ops import attention_kernel, gradient_kernels
-from tilec.ops.attention_plan import plan_attention
+from tilec.costs.machine import machine_of
+from tilec.ops import attention_kernel, decode_kernels, gradient_kernels, packed_kernels
+from tilec.ops.attention_plan import PACKED, Options, Plan, plan_attention
+from tilec.ops.batch_dimensions import with_dimensions
 from tilec.ops.new_arrays import new_array
 from tilec.ops.plain_product import refuse_gradients
 from tilec.ops.product_launch import check_overlap
@@ -17,30 +20,129 @@ from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.device import device as find_device
 from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError
-from tilec.runtime.launcher import located
+from tilec.runtime.launcher import common_stream, located
 from tilec.runtime.streams import stream_number
 
+OPTIONAL = ("out", "logs", "sinks", "starts", "key_starts", "lengths", "table")
+"""The arrays that a call may have beside q, k and v."""
+PROGRAMS = 4
+"""Of decoding that share a multiprocessor: 16 rows take two warps and rings that leave room for so
+many (`test/unit/test_paged_attention.py`)."""
+LEAST_KEYS = 256
+"""Of a part of a sequence's keys: a program begins and ends in the time that it loads as many.
+Not timed."""
+MOST_PARTS = 64
+"""What a tile of the kernel that joins them holds beside 256 elements, in f32: 128 registers of
+each of 128 threads."""
 
-def launch_attention(
-    values: Mapping[str, Any], causal: Any, window: Any, scale: Any, device: Any, stream: Any
-) -> Any:
-    """`tilec.ops.attention` of the arrays q, k, v, out and logs, of which the last two may be None.
+
+class Call:
+    """One call on one device: arrays by name as the kernels take them.
+
+    Packed arrays (tokens, heads, elements) are looked at as those of one batch.
+    """
+
+    def __init__(self, values: dict[str, Any], device: Any, stream: Any) -> None:
+        self.number = None if stream is None else stream_number(stream)
+        self.values = {name: value for name, value in values.items() if value is not None}
+        for name, value in self.values.items():
+            refuse_gradients(name, value, "gradients of attention")
+        self.views = {
+            name: located(describe(value, name, self.number)) for name, value in self.values.items()
+        }
+        self._given = device
+
+    def add(self, name: str, shape: Sequence[int], dtype: Any) -> Any:
+        """A new array beside q."""
+        value = self.values[name] = new_array(self.values["q"], self.views["q"], shape, dtype)
+        self.views[name] = located(describe(value, name, self.number))
+        return value
+
+    def check_written(self, names: Sequence[str]) -> None:
+        for name in (name for name in names if name in self.views):
+            if not self.views[name].writable:
+                raise ArgumentError(f"argument {name!r}: the array is read-only")
+            check_overlap(self.views, name)
+
+    @property
+    def device(self) -> Any:
+        given = self._given
+        where = find_device(given) if isinstance(given, str) else given
+        return device_of(list(self.views.items()), where)
+
+    def launch(
+        self, name: str, arrays: Sequence[str], numbers: Mapping[str, Any], **looked: Any
+    ) -> None:
+        """Launches a kernel on those of these arrays that are there. `looked`: arrays that it takes
+        otherwise."""
+        packed = PACKED in self.views
+        found = {
+            "o" if n == "out" else n: self._as_one_batch(n) if packed else self.values.get(n)
+            for n in arrays
+        }
+        found |= looked
+        stream = self.number
+        if stream is None and any(isinstance(value, ArrayView) for value in found.values()):
+            stream = common_stream(list(self.values.values()))
+        kernel_on(name, self.device)(**found, **numbers, stream=stream)
+
+    def _as_one_batch(self, name: str) -> Any:
+        view = self.views.get(name)
+        if view is None or len(view.shape) == 1:
+            return self.values.get(name)
+        shape, strides = view.shape, view.strides
+        if len(shape) == 3:
+            shape, strides = (shape[1], shape[0], shape[2]), (strides[1], strides[0], strides[2])
+        return with_dimensions(view, (1, *shape), (shape[0] * strides[0], *strides))
+
+
+def launch_attention(values: dict[str, Any], options: Options, device: Any, stream: Any) -> Any:
+    """`tilec.ops.attention` of the arrays q, k, v and those of `OPTIONAL` that are not None.
     Gives the result."""
-    number = None if stream is None else stream_number(stream)
-    views = _views(values, number, ("out", "logs"))
-    plan = plan_attention(views, causal, window, scale)
-    out = values["out"]
-    if out is None:
-        out = new_array(values["q"], views["q"], plan.out_shape, plan.dtype)
-        views["out"] = located(describe(out, "out", number))
-    for name in (name for name in ("out", "logs") if name in views):
-        _check_written(views, name)
-    if 0 not in plan.out_shape:
-        kernel = _kernel_on("attention_forward", _device(views, device))
-        arrays = (values[name] for name in "qkv")
-        given = {**plan.numbers, **plan.constants}
-        kernel(*arrays, out, logs=values["logs"], **given, stream=number)
-    return out
+    call = Call(values, device, stream)
+    plan = plan_attention(call.views, options)
+    if "out" not in call.values:
+        call.add("out", plan.out_shape, plan.dtype)
+    call.check_written(("out", "logs"))
+    if 0 in plan.out_shape:
+        return call.values["out"]
+    arrays = ("q", "k", "v", "logs", "sinks")
+    given = {**plan.numbers, **plan.constants}
+    if PACKED in call.views:
+        given["longest"] = plan.longest[0]
+        call.launch("packed_attention", (*arrays, "out", "starts", "key_starts"), given)
+    elif plan.decodes and call.number is None:  # on a caller's stream memory would go too early
+        _decode(call, plan)
+    else:
+        given["PAGE"] = plan.shapes.page
+        call.launch("attention", (*arrays, "out", "lengths", "table"), given)
+    return call.values["out"]
+
+
+def _decode(call: Call, plan: Plan) -> None:
+    """Attention of one query a sequence, whose keys several programs share."""
+    sizes, shared = plan.shapes, plan.constants["SHARED"]
+    machine = machine_of(call.device, target_of(call.device))
+    programs = sizes.batch * sizes.few
+    fitting = PROGRAMS * machine.multiprocessors // programs  # one more would begin a second round
+    count = max(1, min(fitting, sizes.keys // LEAST_KEYS, MOST_PARTS))
+    lead = (count, sizes.batch, sizes.few, shared)
+    call.add("parts", (*lead, sizes.others), tl.f32)
+    call.add("sums", lead, tl.f32)
+    view = call.views["q"]
+    batch, head, _, element = view.strides
+    by_keys = (sizes.batch, sizes.few, shared, sizes.elements)
+    q = with_dimensions(view, by_keys, (batch, shared * head, head, element))
+    kept = ("scale", "window", "cap")
+    numbers = {
+        **{name: plan.numbers[name] for name in kept},
+        **{name: plan.constants[name] for name in ("D", "DV", "SHARED")},
+        "PAGE": sizes.page,
+        "count": count,
+    }
+    call.launch("attend_parts", ("k", "v", "parts", "sums", "lengths", "table"), numbers, q=q)
+    joined = {"SHARED": shared, "DV": plan.constants["DV"], "PARTS": 1 << (count - 1).bit_length()}
+    call.launch("join_parts", ("parts", "sums", "out", "logs", "sinks"), joined)
 
 
 def attention_gradients(
@@ -54,51 +156,50 @@ def attention_gradients(
     causal: bool = False,
     window: int | None = None,
     scale: float | None = None,
+    cap: float | None = None,
+    sinks: Any = None,
+    dropout: float = 0.0,
+    seed: int | None = None,
+    starts: Any = None,
+    key_starts: Any = None,
+    longest: int | None = None,
+    longest_key: int | None = None,
     device: Any = None,
-) -> tuple[Any, Any, Any]:
-    """The gradients of q, k and v, new row-major arrays of their dtype, from that of the result.
+) -> tuple[Any, ...]:
+    """The gradients of q, k and v, new row-major arrays of their dtype, from that of the result;
+    with `sinks` theirs behind them, f32.
 
     `do`: the gradient of `out`; `out`, `logs`: what `attention` gave for the same q, k, v and
     options. The same bits at every call. ArgumentError names the argument that is wrong.
     """
-    values = {"q": q, "k": k, "v": v, "out": out, "logs": logs, "do": do}
-    views = _views(values, None, ())
-    plan = plan_attention(views, causal, window, scale)
-    delta = new_array(q, views["q"], plan.logs_shape, tl.f32)
-    dq, dk, dv = (new_array(values[n], views[n], views[n].shape, plan.dtype) for n in "qkv")
-    where = _device(views, device)
-    seen = (q, k, v, do, logs, delta)
+    values = {"q": q, "k": k, "v": v, "out": out, "logs": logs, "do": do, "sinks": sinks}
+    call = Call({**values, "starts": starts, "key_starts": key_starts}, device, None)
+    options = Options(causal, window, scale, cap, dropout, seed, longest, longest_key)
+    plan = plan_attention(call.views, options)
+    dtype = plan.dtype
+    call.add("delta", plan.logs_shape, tl.f32)
+    made = tuple(call.add(f"d{name}", call.views[name].shape, dtype) for name in "qkv")
+    packed = PACKED in call.views
+    kind, spans = ("packed_", ("starts", "key_starts")) if packed else ("", ())
+    seen = ("q", "k", "v", "do", "logs", "delta", *spans)
     given = {**plan.numbers, **plan.constants}
     if 0 not in plan.out_shape:
-        _kernel_on("weigh_gradients", where)(out, do, delta, DV=plan.constants["DV"])
-    if 0 not in views["k"].shape:
-        _kernel_on("key_gradients", where)(*seen, dk, dv, **given)
+        call.launch("weigh_gradients", ("out", "do", "delta"), {"D": given["DV"]})
+    if 0 not in call.views["k"].shape:
+        most = {"longest": plan.longest[1]} if packed else {}
+        call.launch(f"{kind}key_gradients", (*seen, "dk", "dv"), {**given, **most})
     if 0 not in plan.out_shape:
-        _kernel_on("query_gradients", where)(*seen, dq, **given)
-    return dq, dk, dv
-
-
-def _views(
-    values: Mapping[str, Any], stream: int | None, optional: tuple[str, ...]
-) -> dict[str, ArrayView]:
-    """Descriptions of what is given."""
-    given = {n: x for n, x in values.items() if x is not None or n not in optional}
-    for name, value in given.items():
-        refuse_gradients(name, value, "gradients of attention")
-    return {name: located(describe(value, name, stream)) for name, value in given.items()}
-
-
-def _check_written(views: Mapping[str, ArrayView], name: str) -> None:
-    if not views[name].writable:
-        raise ArgumentError(f"argument {name!r}: the array is read-only")
-    check_overlap(views, name)
-
-
-def _device(views: Mapping[str, ArrayView], given: Any) -> Any:
-    return device_of(list(views.items()), find_device(given) if isinstance(given, str) else given)
+        most = {"longest": plan.longest[0]} if packed else {}
+        call.launch(f"{kind}query_gradients", (*seen, "dq"), {**given, **most})
+    if sinks is None:
+        return made
+    dsinks = call.add("dsinks", (plan.shapes.heads,), tl.f32)
+    call.launch("sink_gradients", ("logs", "delta", "sinks", "dsinks"), {})
+    return (*made, dsinks)
 
 
 @cache
-def _kernel_on(name: str, device: Any) -> Kernel[...]:
-    """A kernel by its name: parameters without types are as given."""
-    return {**vars(attention_kernel), **vars(gradient_kernels)}[name].on(device)
+def kernel_on(name: str, device: Any) -> Kernel[...]:
+    """A kernel by its name, to run on a device: parameters without types are as given."""
+    rooms = (attention_kernel, packed_kernels, decode_kernels, gradient_kernels)
+    return next(vars(room)[name] for room in rooms if name in vars(room)).on(device)

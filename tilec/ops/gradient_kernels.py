@@ -11,19 +11,152 @@ the same bits every time.
 
 from __future__ import annotations
 
+from typing import Any
+
 import tilec
 import tilec.language as tl
-from tilec.ops.attention_kernel import LOG2_E, sees
+from tilec.ops.attention_kernel import LOG2_E, bent, keeps, sees
+
+
+def weigh(product: Any, log: Any, factor: Any, bend: Any) -> Any:
+    """(weights, the slope of the cap's curve, or None) from products of queries and keys."""
+    if bend is None:
+        return tl.exp2(product * factor - log, approx=True), None
+    score = tl.tanh(product * bend, approx=True)
+    return tl.exp2(score * factor - log, approx=True), 1.0 - score * score
+
+
+def of_scores(weight: Any, dweight: Any, off: Any, slope: Any, kept: Any, dropout: Any) -> Any:
+    """The gradients of scores from those of weights. `off`: what the softmax takes off each."""
+    if kept is not None:
+        dweight = tl.where(kept, dweight / (1.0 - dropout), 0.0)
+    dscore = weight * (dweight - off)
+    return dscore if slope is None else dscore * slope
+
+
+def has_edge(m: Any, size: Any, n: Any, many: Any, length: Any, how: Any) -> Any:
+    """Whether some of `size` queries from `m` on do not see some of `many` keys from `n` on, or are
+    behind the `length` of theirs; None where that cannot be."""
+    _, _, causal, window = how
+    found = None if length is None else m + size > length
+    if causal:
+        found = m < n + many if found is None else found | (m < n + many)
+    return found if window is None else found | (m + size > n + window)
+
+
+def walk_queries(
+    key: Any, value: Any, arrays: Any, place: Any, span: Any, how: Any, drop: Any, sizes: Any
+) -> Any:
+    """(dk, dv) of a block of keys, from all queries that see them, of all heads that share them.
+    Scores lie transposed, (keys, queries): they are left operands as they are.
+
+    `arrays`: q, k, do, logs, delta. `place`: batch, head of the keys, row of the first query.
+    `span`: how many queries there are, and whether others lie behind them; the first key of the
+    block. `how`, `drop`: as in `attention_kernel.walk`.
+    `sizes`: queries a step, heads that share keys.
+    """
+    q, k, do, logs, delta = arrays
+    batch, head, start = place
+    length, packed, n = span
+    scale, cap, causal, window = how
+    size, shared = sizes
+    many, width = key.shape
+    other = value.shape[1]
+    factor, bend = bent(scale, cap)
+    dkey, dvalue = tl.zeros((many, width), tl.f32), tl.zeros((many, other), tl.f32)
+    last = length
+    if window is not None:
+        last = tl.minimum(last, n + many - 1 + window)
+    for one in tl.range(shared):
+        h = head * shared + one
+        for m in tl.range(n // size * size if causal else 0, last, size):
+            at = (batch, h, start + m)
+            query, grad = tl.load(q, (*at, 0), (size, width)), tl.load(do, (*at, 0), (size, other))
+            log, off = (tl.load(x, at, size)[None, :] for x in (logs, delta))
+            weight, slope = weigh(tl.dot(key, query.T), log, factor, bend)
+            partly = has_edge(m, size, n, many, length if packed else None, how)
+            if partly is not None and partly:
+                rows, columns = m + tl.arange(size)[None, :], n + tl.arange(many)[:, None]
+                seen = rows < length
+                if causal:
+                    seen = sees(rows, columns, rows + 1, window)
+                if causal and packed:
+                    seen = seen & (rows < length)
+                weight = tl.where(seen, weight, 0.0)
+            across = m + tl.arange(size)[None, :], n + tl.arange(many)[:, None]
+            kept = keeps(drop, q, k, (batch, h, start), *across)
+            left = weight if kept is None else tl.where(kept, weight, 0.0)
+            dvalue = tl.dot(left.to(grad.dtype), grad, dvalue)
+            dscore = of_scores(weight, tl.dot(value, grad.T), off, slope, kept, drop[0])
+            dkey = tl.dot(dscore.to(query.dtype), query, dkey)
+    if drop[0] is not None:
+        dvalue = dvalue / (1.0 - drop[0])
+    return dkey * scale, dvalue
+
+
+def walk_keys(
+    query: Any, grad: Any, arrays: Any, place: Any, span: Any, how: Any, drop: Any, size: Any
+) -> Any:
+    """dq of a block of queries, from all keys that they see, `size` at a time.
+
+    `arrays`: q, k, v, logs, delta. `place`: batch, head, row of the first query; head and first row
+    of the keys. `span`: the first query of the block, how many keys there are.
+    """
+    q, k, v, logs, delta = arrays
+    (batch, head, start), (of, begin) = place
+    m, keys = span
+    scale, cap, causal, window = how
+    many, width = query.shape
+    factor, bend = bent(scale, cap)
+    at = (batch, head, start + m)
+    log, off = (tl.load(x, at, many)[:, None] for x in (logs, delta))
+    dquery = tl.zeros((many, width), tl.f32)
+    rows = m + tl.arange(many)[:, None]
+    end, seen, first, bound = keys, keys, 0, keys
+    if causal:
+        end, seen = tl.minimum(end, m + many), tl.minimum(end, m + 1)
+        bound = tl.minimum(keys, rows + 1)
+    if window is not None:
+        first = tl.maximum(0, m - window + 1) // size * size
+    for n in tl.range(first, end, size):
+        key = tl.load(k, (batch, of, begin + n, 0), (size, width))
+        value = tl.load(v, (batch, of, begin + n, 0), (size, grad.shape[1]))
+        weight, slope = weigh(tl.dot(query, key.T), log, factor, bend)
+        partly = n + size > seen
+        if window is not None:
+            partly = partly | (n < m + many - window)
+        if partly:
+            columns = n + tl.arange(size)[None, :]
+            weight = tl.where(sees(rows, columns, bound, window), weight, 0.0)
+        kept = keeps(drop, q, k, (batch, head, start), rows, n + tl.arange(size)[None, :])
+        dscore = of_scores(weight, tl.dot(grad, value.T), off, slope, kept, drop[0])
+        dquery = tl.dot(dscore.to(key.dtype), key, dquery)
+    return dquery * scale
 
 
 @tilec.kernel(grid=lambda o, BM: (tl.cdiv(o.shape[2], BM), o.shape[1], o.shape[0]))
 def weigh_gradients(
-    o: tl.array, do: tl.array, delta: tl.array, DV: tl.const, BM: tl.const = tl.auto
+    o: tl.array, do: tl.array, delta: tl.array, D: tl.const, BM: tl.const = tl.auto
 ):
     """delta = sum of o * do over the elements of a head: what the softmax takes off each score."""
     at = (tl.program_id(2), tl.program_id(1), tl.program_id(0) * BM)
-    output, grad = tl.load(o, (*at, 0), (BM, DV)), tl.load(do, (*at, 0), (BM, DV))
+    output, grad = tl.load(o, (*at, 0), (BM, D)), tl.load(do, (*at, 0), (BM, D))
     tl.store(delta, at, tl.sum(output.to(tl.f32) * grad.to(tl.f32), 1))
+
+
+@tilec.kernel(grid=lambda logs: logs.shape[1])
+def sink_gradients(
+    logs: tl.array, delta: tl.array, sinks: tl.array, dsinks: tl.array, B: tl.const = tl.auto
+):
+    """dsinks of a head (f32): a sink takes its weight of delta off, and no value adds to it."""
+    head = tl.program_id(0)
+    sink = tl.load(sinks, head, ()).to(tl.f32) * LOG2_E
+    total = tl.zeros((B,), tl.f32)
+    for batch in tl.range(logs.shape[0]):
+        for m in tl.range(0, logs.shape[2], B):
+            log = tl.load(logs, (batch, head, m), B, padding=tl.inf)
+            total -= tl.exp2(sink - log) * tl.load(delta, (batch, head, m), B)
+    tl.store(dsinks, head, tl.sum(total))
 
 
 @tilec.kernel(grid=lambda k, BN: (tl.cdiv(k.shape[2], BN), k.shape[1], k.shape[0]))
@@ -38,39 +171,31 @@ def key_gradients(
     dv: tl.array,
     scale: tl.f32,
     D: tl.const,
-    DV: tl.const,
+    DV: tl.const = None,
     window=None,  # an i32, or None
+    cap=None,  # an f32, or None
+    dropout=None,  # an f32, or None
+    seed=None,  # an integer, or None
     CAUSAL: tl.const = False,
+    SHARED: tl.const = 1,
     BM: tl.const = tl.auto,
     BN: tl.const = tl.auto,
 ):
-    """dk, dv of BN keys. Scores lie transposed, (BN, BM): they are left operands as they are."""
+    """dk, dv of BN keys; parameters are those of `attention`, and what it gave."""
     batch, head, n = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BN
-    shared_by, factor = q.shape[1] // k.shape[1], scale * LOG2_E
     key = tl.load(k, (batch, head, n, 0), (BN, D))
-    value = tl.load(v, (batch, head, n, 0), (BN, DV))
-    dkey, dvalue = tl.zeros((BN, D), tl.f32), tl.zeros((BN, DV), tl.f32)
-    last = q.shape[2]
-    if window is not None:
-        last = tl.minimum(last, n + BN - 1 + window)
-    for h in tl.range(head * shared_by, (head + 1) * shared_by):
-        for m in tl.range(n // BM * BM if CAUSAL else 0, last, BM):
-            query = tl.load(q, (batch, h, m, 0), (BM, D))
-            grad = tl.load(do, (batch, h, m, 0), (BM, DV))
-            log, off = (tl.load(x, (batch, h, m), BM)[None, :] for x in (logs, delta))
-            weight = tl.exp2(tl.dot(key, query.T) * factor - log, approx=True)
-            if CAUSAL:
-                partly = m < n + BN
-                if window is not None:
-                    partly = partly | (m + BM > n + window)
-                if partly:
-                    rows, columns = m + tl.arange(BM)[None, :], n + tl.arange(BN)[:, None]
-                    seen = sees(rows, columns, k.shape[2], True, window)
-                    weight = tl.where(seen, weight, 0.0)
-            dvalue = tl.dot(weight.to(grad.dtype), grad, dvalue)
-            dscore = weight * (tl.dot(value, grad.T) - off)
-            dkey = tl.dot(dscore.to(query.dtype), query, dkey)
-    tl.store(dk, (batch, head, n, 0), (dkey * scale).to(dk.dtype))
+    value = tl.load(v, (batch, head, n, 0), (BN, D if DV is None else DV))
+    dkey, dvalue = walk_queries(
+        key,
+        value,
+        (q, k, do, logs, delta),
+        (batch, head, 0),
+        (q.shape[2], False, n),
+        (scale, cap, CAUSAL, window),
+        (dropout, seed),
+        (BM, SHARED),
+    )
+    tl.store(dk, (batch, head, n, 0), dkey.to(dk.dtype))
     tl.store(dv, (batch, head, n, 0), dvalue.to(dv.dtype))
 
 
@@ -85,34 +210,26 @@ def query_gradients(
     dq: tl.array,
     scale: tl.f32,
     D: tl.const,
-    DV: tl.const,
+    DV: tl.const = None,
     window=None,  # an i32, or None
+    cap=None,  # an f32, or None
+    dropout=None,  # an f32, or None
+    seed=None,  # an integer, or None
     CAUSAL: tl.const = False,
+    SHARED: tl.const = 1,
     BM: tl.const = tl.auto,
     BN: tl.const = tl.auto,
 ):
-    """dq of BM queries."""
+    """dq of BM queries; parameters are those of `attention`, and what it gave."""
     batch, head, m = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BM
-    of, factor = head // (q.shape[1] // k.shape[1]), scale * LOG2_E
-    query = tl.load(q, (batch, head, m, 0), (BM, D))
-    grad = tl.load(do, (batch, head, m, 0), (BM, DV))
-    log, off = (tl.load(x, (batch, head, m), BM)[:, None] for x in (logs, delta))
-    dquery = tl.zeros((BM, D), tl.f32)
-    end, seen, first = k.shape[2], k.shape[2], 0
-    if CAUSAL:
-        end, seen = tl.minimum(end, m + BM), tl.minimum(end, m + 1)
-    if window is not None:
-        first = tl.maximum(0, m - window + 1) // BN * BN
-    for n in tl.range(first, end, BN):
-        key = tl.load(k, (batch, of, n, 0), (BN, D))
-        value = tl.load(v, (batch, of, n, 0), (BN, DV))
-        weight = tl.exp2(tl.dot(query, key.T) * factor - log, approx=True)
-        partly = n + BN > seen
-        if window is not None:
-            partly = partly | (n < m + BM - window)
-        if partly:
-            rows, columns = m + tl.arange(BM)[:, None], n + tl.arange(BN)[None, :]
-            weight = tl.where(sees(rows, columns, k.shape[2], CAUSAL, window), weight, 0.0)
-        dscore = weight * (tl.dot(grad, value.T) - off)
-        dquery = tl.dot(dscore.to(key.dtype), key, dquery)
-    tl.store(dq, (batch, head, m, 0), (dquery * scale).to(dq.dtype))
+    dquery = walk_keys(
+        tl.load(q, (batch, head, m, 0), (BM, D)),
+        tl.load(do, (batch, head, m, 0), (BM, D if DV is None else DV)),
+        (q, k, v, logs, delta),
+        ((batch, head, 0), (head // SHARED, 0)),
+        (m, k.shape[2]),
+        (scale, cap, CAUSAL, window),
+        (dropout, seed),
+        BN,
+    )
+    tl.store(dq, (batch, head, m, 0), dquery.to(dq.dtype))

@@ -15,15 +15,24 @@ from typing import Any
 import torch
 
 from tilec.ops.attention_launch import attention_gradients, launch_attention
+from tilec.ops.attention_plan import Options
+from tilec.runtime.errors import ArgumentError
 
 NAME, GRADIENTS = "tilec::attention", "tilec::attention_gradients"
 
-_OPTIONS = "bool causal, int? window, float? scale"
+_ARRAYS = "Tensor? sinks, Tensor? starts, Tensor? key_starts"
+_OPTIONS = (
+    "bool causal, int? window, float? scale, float? cap, float dropout, int? seed, "
+    "SymInt? longest, SymInt? longest_key"
+)
 _library = torch.library.Library("tilec", "FRAGMENT")
-_library.define(f"attention(Tensor q, Tensor k, Tensor v, {_OPTIONS}) -> (Tensor, Tensor)")
+_library.define(
+    f"attention(Tensor q, Tensor k, Tensor v, {_ARRAYS}, Tensor? lengths, Tensor? table, "
+    f"{_OPTIONS}) -> (Tensor, Tensor)"
+)
 _library.define(
     "attention_gradients(Tensor do, Tensor q, Tensor k, Tensor v, Tensor out, Tensor logs, "
-    f"{_OPTIONS}) -> (Tensor, Tensor, Tensor)"
+    f"{_ARRAYS}, {_OPTIONS}) -> (Tensor, Tensor, Tensor, Tensor)"
 )
 _operator = torch.ops.tilec.attention.default
 _gradients = torch.ops.tilec.attention_gradients.default
@@ -37,23 +46,65 @@ def attention(
     causal: bool = False,
     window: int | None = None,
     scale: float | None = None,
+    cap: float | None = None,
+    sinks: torch.Tensor | None = None,
+    dropout: float = 0.0,
+    seed: int | None = None,
+    starts: torch.Tensor | None = None,
+    key_starts: torch.Tensor | None = None,
+    longest: int | None = None,
+    longest_key: int | None = None,
+    lengths: torch.Tensor | None = None,
+    table: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """See `tilec.ops.attention`; the result is a new tensor, differentiable once with respect to q,
-    k and v."""
-    return _operator(q, k, v, causal, window, scale)[0]
+    k, v and sinks, but with `lengths` and `table`, and of fp8, not at all."""
+    arrays = (sinks, starts, key_starts, lengths, table)
+    options = (causal, window, scale, cap, float(dropout), seed, longest, longest_key)
+    return _operator(q, k, v, *arrays, *options)[0]
 
 
-def _launch(q: Any, k: Any, v: Any, causal: Any, window: Any, scale: Any) -> Any:
-    logs = q.new_empty(q.shape[:-1], dtype=torch.float32)
-    values = {"q": q, "k": k, "v": v, "out": None, "logs": logs}
-    return launch_attention(values, causal, window, scale, None, None), logs
+def _launch(
+    q: Any,
+    k: Any,
+    v: Any,
+    sinks: Any,
+    starts: Any,
+    key_starts: Any,
+    lengths: Any,
+    table: Any,
+    *asked: Any,
+) -> Any:
+    logs = q.new_empty(_logs_shape(q, starts), dtype=torch.float32)
+    values = {"q": q, "k": k, "v": v, "out": None, "logs": logs, "sinks": sinks, "starts": starts}
+    values |= {"key_starts": key_starts, "lengths": lengths, "table": table}
+    return launch_attention(values, Options(*asked), None, None), logs
 
 
 def _launch_gradients(
-    do: Any, q: Any, k: Any, v: Any, out: Any, logs: Any, causal: Any, window: Any, scale: Any
+    do: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    out: Any,
+    logs: Any,
+    sinks: Any,
+    starts: Any,
+    key_starts: Any,
+    *asked: Any,
 ) -> Any:
-    options = {"causal": causal, "window": window, "scale": scale}
-    return attention_gradients(do, q, k, v, out, logs, **options)
+    arrays = {"sinks": sinks, "starts": starts, "key_starts": key_starts}
+    options = vars(Options(*asked))
+    found = attention_gradients(do, q, k, v, out, logs, **arrays, **options)
+    return found if sinks is not None else (*found, _no_sinks(q))
+
+
+def _logs_shape(q: Any, starts: Any) -> Any:
+    return q.shape[:-1] if starts is None else (q.shape[1], q.shape[0])
+
+
+def _no_sinks(q: Any) -> Any:
+    return q.new_empty(0, dtype=torch.float32)
 
 
 _library.impl("attention", _launch, "CompositeExplicitAutograd")
@@ -61,30 +112,41 @@ _library.impl("attention_gradients", _launch_gradients, "CompositeExplicitAutogr
 
 
 @torch.library.register_fake(NAME, lib=_library)
-def _shape_of(q: Any, k: Any, v: Any, *_: Any) -> Any:
+def _shape_of(q: Any, k: Any, v: Any, sinks: Any, starts: Any, *_: Any) -> Any:
     """Empty tensors of the results' shapes and dtypes, sizes symbolic or not."""
-    out = q.new_empty((*q.shape[:-1], v.shape[-1]))
-    return out, q.new_empty(q.shape[:-1], dtype=torch.float32)
+    dtype = torch.bfloat16 if q.dtype.itemsize == 1 else q.dtype
+    out = q.new_empty((*q.shape[:-1], v.shape[-1]), dtype=dtype)
+    return out, q.new_empty(_logs_shape(q, starts), dtype=torch.float32)
 
 
 @torch.library.register_fake(GRADIENTS, lib=_library)
-def _shapes_of_gradients(do: Any, q: Any, k: Any, v: Any, *_: Any) -> Any:
-    return tuple(x.new_empty(x.shape) for x in (q, k, v))
+def _shapes_of_gradients(
+    do: Any, q: Any, k: Any, v: Any, out: Any, logs: Any, sinks: Any, *_: Any
+) -> Any:
+    made = tuple(x.new_empty(x.shape) for x in (q, k, v))
+    if sinks is None:
+        return (*made, _no_sinks(q))
+    return (*made, sinks.new_empty(sinks.shape, dtype=torch.float32))
 
 
 def _keep_for_backward(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    q, k, v, *ctx.options = inputs
+    q, k, v, sinks, starts, key_starts, lengths, table, *ctx.options = inputs
     out, logs = output
+    ctx.is_of_caches = lengths is not None or table is not None
     ctx.mark_non_differentiable(logs)
-    ctx.save_for_backward(q, k, v, out, logs)
+    ctx.save_for_backward(q, k, v, out, logs, sinks, starts, key_starts)
 
 
 def _backward(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
-    """The gradients of q, k and v. That of a sum lies in memory once, for all elements: it is laid
-    out for the copy engine."""
+    """The gradients of q, k, v and sinks. That of a sum lies in memory once, for all elements: it
+    is laid out for the copy engine."""
+    if ctx.is_of_caches:
+        raise ArgumentError("argument 'lengths': attention of caches has no gradients")
     laid_out = gradient.contiguous() if 0 in gradient.stride() else gradient
-    found = _gradients(laid_out, *ctx.saved_tensors, *ctx.options)
-    return (*found, *[None] * len(ctx.options))
+    sinks = ctx.saved_tensors[5]
+    *found, dsinks = _gradients(laid_out, *ctx.saved_tensors, *ctx.options)
+    of_sinks = None if sinks is None else dsinks.to(sinks.dtype)
+    return (*found, of_sinks, *[None] * (4 + len(ctx.options)))
 
 
 def _refuse(ctx: Any, *_: Any) -> Any:
