@@ -1,4 +1,4 @@
-"""CPU time of calls from Python: kernels, `tilec.ops.matmul`, the torch operator, and torch's own.
+"""CPU time of calls from Python: kernels, `tilec.ops`, the torch operator, and torch's own.
 
     python test/bench/call_cost.py [--calls 10000]
 
@@ -63,14 +63,16 @@ def launches() -> Rows:
 
 
 def products() -> Rows:
-    """Products with bias and relu, into a given array or a new one."""
+    """Products with bias and relu, into a given array or a new one; attention."""
     gpu = tilec.device("cuda")
     a, b, out = (gpu.empty((SIZE, SIZE), "bf16") for _ in range(3))
     bias = gpu.empty((SIZE,), "bf16")
     epilogue = {"bias": bias, "activation": "relu"}
+    q, k, v, o = (gpu.empty((1, 4, 128, 64), "bf16") for _ in range(4))
     rows: Rows = {
         "tilec.ops.matmul(a, b, out)": lambda: tilec.ops.matmul(a, b, out),
         "... and bias, relu": lambda: tilec.ops.matmul(a, b, out, **epilogue),
+        "tilec.ops.attention(q, k, v, out)": lambda: tilec.ops.attention(q, k, v, o, causal=True),
     }
     if torch is None:
         return rows

@@ -160,7 +160,8 @@ def test_a_changed_helper_is_seen_by_calls_with_groups(tmp_path: Path) -> None:
     names["k"]([x], y)
     assert y[0] == 1
     # What a launch on a GPU compares, which does not go the whole way again.
-    assert names["k"].launcher_of(([x], y)).outside == names["k"].outside != ()
+    launcher, _ = names["k"].taken_apart({"xs": [x], "y": y})
+    assert launcher.outside == names["k"].outside != ()
     define("def helper(t):\n    return t + 5.0\n")
     names["k"]([x], y)
     assert y[0] == 5
@@ -255,15 +256,6 @@ def test_names_of_parts_are_new() -> None:
     form = CallForm(k.parameters, [kind_of((x,)), "array", "array"])
     assert [argument.name for argument in form.arguments] == ["xs_0_", "xs_0", "y"]
     assert describe(x).shape == (SIZE,)
-
-
-def test_the_launcher_of_a_call_is_found_without_its_constants() -> None:
-    """As `tilec.ops` asks for it, which passes constants by name."""
-    x, y = vectors(2)
-    shifted(x, y, x, 2.0, None, B=64)
-    found = shifted.launcher_of((x, y, x, 2.0, None))
-    assert found is shifted.launcher_of((x, y, x, 2.0, None, 64)) is not shifted
-    assert shifted.launcher_of((x, y, x, x, x)) is shifted
 
 
 def test_an_array_of_ours_is_no_group() -> None:

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attention_reference import attended, error, kept_weights
 from copied_operands import copy_from
 from fake_driver import uninstall
 from simulated_gpu import SimulatedGpu, install_gpu
 
 import tilec
-from tilec.ops import plain_product, product_launch, tail_launch
+from tilec.ops import attention_launch, plain_product, product_launch, tail_launch
 from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
@@ -27,6 +28,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedGpu]:
     yield install_gpu(monkeypatch, lambda _: 1.0)
     uninstall()
     plain_product._known.calls.clear()
+    attention_launch._known.calls.clear()
+    attention_launch.kernel_on.cache_clear()
     product_launch.kernel_on.cache_clear()
     tail_launch._kernel_on.cache_clear()
     tail_launch._flags.clear()
@@ -161,3 +164,54 @@ def test_several_launches(
     del on_a, on_b, on_bias
     gc.collect()
     assert len(gpu.memory) == kept
+
+
+def heads(rng: Any, *shapes: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
+    """Arrays of random values on the host, and on the GPU."""
+    host = [rng.standard_normal(shape).astype(np.float16) for shape in shapes]
+    return host, [tilec.device("cuda:0").array(x) for x in host]
+
+
+def test_attention_again_with_other_seeds() -> None:
+    """The seed is a number of the launch; one that needs 64 bits is another kernel's."""
+    rng = np.random.default_rng(0)
+    for seed, known in ((3, 1), (2**31 - 1, 1), (2**40, 2), (2**41, 2)):
+        (q, k, v), there = heads(rng, (1, 2, 20, 16), (1, 1, 20, 16), (1, 1, 20, 16))
+        out = tilec.ops.attention(*there, seed=seed, dropout=0.5)
+        right = attended(q[0], k[0], v[0], kept=kept_weights(seed, 2, 20, 20, 0.5), dropout=0.5)
+        assert error(out.numpy()[0], right[0]) < 2e-3
+        assert len(attention_launch._known.calls) == known
+    with pytest.raises(ArgumentError, match="argument 'seed'"):
+        tilec.ops.attention(*there, dropout=0.5)
+
+
+def test_attention_again_of_packed_sequences() -> None:
+    """The grid follows from a number."""
+    rng = np.random.default_rng(1)
+    for first in (10, 12):
+        (q, k, v), there = heads(rng, (42, 2, 16), (42, 1, 16), (42, 1, 16))
+        starts = tilec.device("cuda:0").array(np.array([0, first, 42], np.int32))
+        out = tilec.ops.attention(*there, starts=starts, longest=32).numpy()
+        for part in (slice(0, first), slice(first, 42)):
+            right = attended(*(x[part].swapaxes(0, 1) for x in (q, k, v)))[0]
+            assert error(out[part].swapaxes(0, 1), right) < 2e-3
+    assert len(attention_launch._known.calls) == 1
+
+
+def test_attention_again_of_one_query(gpu: SimulatedGpu) -> None:
+    """Two launches, with memory of their own between them; what is written overlaps nothing."""
+    rng = np.random.default_rng(2)
+    logs = tilec.device("cuda:0").array(np.zeros((1, 2, 1), np.float32))
+    for length in (600, 411):
+        (q, k, v), there = heads(rng, (1, 2, 1, 16), (1, 1, 600, 16), (1, 1, 600, 16))
+        lengths = tilec.device("cuda:0").array(np.array([length], np.int32))
+        out = tilec.ops.attention(*there, lengths=lengths, logs=logs)
+        right = attended(q[0], k[0, :, :length], v[0, :, :length])
+        assert error(out.numpy()[0], right[0]) < 2e-3
+        assert error(logs.numpy()[0], right[1]) < 1e-3
+    assert len(attention_launch._known.calls) == 1
+    with pytest.raises(ArgumentError, match="argument 'out': it overlaps 'q' in memory"):
+        tilec.ops.attention(*there, there[0], lengths=lengths, logs=logs)
+    tilec.ops.attention(*there, out, lengths=lengths, logs=logs)
+    with pytest.raises(ArgumentError, match="argument 'out': it overlaps 'q' in memory"):
+        tilec.ops.attention(*there, there[0], lengths=lengths, logs=logs)

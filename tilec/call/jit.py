@@ -35,7 +35,7 @@ from tilec.runtime.cache import default_cache
 from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.facts import reaches
-from tilec.runtime.launch_argument import RESERVED, with_defaults
+from tilec.runtime.launch_argument import RESERVED, bind, with_defaults
 from tilec.runtime.launcher import Launcher, located
 from tilec.runtime.outside import Outside, is_same
 from tilec.runtime.tracebacks import short_traceback
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from tilec.call.typed_call import TypedCall
+    from tilec.runtime.cuda.plan import Plan
 
 P = ParamSpec("P")
 ArgumentSpec = str | Parameter
@@ -112,13 +113,11 @@ class Kernel(Launcher, Generic[P]):
             form, launcher = self._variant(kinds)
             launcher.run(*form.flat(values), grid=grid, stream=stream)
 
-    def launcher_of(self, values: Sequence[Any]) -> Launcher:
-        """What launches arguments like these, given in order, constants behind them or not: this
-        kernel, or where some are no arrays that could be, its launcher for that, which takes
-        groups apart."""
-        kinds = kinds_of(self.parameters[: len(values)], values)
-        kinds += tuple(parameter.kind for parameter in self.parameters[len(values) :])
-        return self if kinds == self._plain else self._variant(kinds)[1]
+    def known_plan(self, *arguments: Any, **named: Any) -> Plan | None:
+        """As `Launcher` does, also where arguments are None or groups."""
+        given = bind(self.name, self.arguments, arguments, named)
+        launcher, bound = self.taken_apart(given)
+        return Launcher.known_plan(launcher, **bound)
 
     def _variant(self, kinds: tuple[Kind, ...]) -> tuple[CallForm, Launcher]:
         """How arguments of these kinds are taken apart, and what launches the parts."""

@@ -47,6 +47,12 @@ class Options:
     longest: Any = None
     longest_key: Any = None
 
+    @property
+    def asked(self) -> tuple[Any, ...]:
+        """All of it but the seed."""
+        sizes = self.longest, self.longest_key
+        return (self.causal, self.window, self.scale, self.cap, self.dropout, *sizes)
+
 
 @dataclass(frozen=True)
 class Shapes:

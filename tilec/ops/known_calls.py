@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from tilec.ops.launch_steps import FACTOR, Step
+from tilec.ops.launch_steps import FACTOR, Made, Step
 from tilec.ops.new_arrays import array_maker
-from tilec.ops.product_launch import Launch, is_like
-from tilec.runtime.cuda.plan import Plan, launch_plan
+from tilec.runtime.cuda.plan import Plan, launch_plan, start_plan
 from tilec.runtime.cuda.reader import reader_of
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.streams import current_stream_in
@@ -22,9 +21,8 @@ MOST_KNOWN_CALLS = 1024
 """Kinds of calls kept: a model has tens of layers; one with ever new shapes starts over rather than
 growing."""
 
-ARRAYS = ("a", "b", "out", "bias", "row_scale", "column_scale", "scale", "residual")
-"""The arrays of a call, in the order in which they are looked at here."""
-_OUT = ARRAYS.index("out")
+Span = tuple[str, int, int, int]
+"""An array's name, its place among those of a call, its first byte and the one behind its last."""
 
 Read = Callable[[Any], tuple[int, Any]]
 """Gives an array's address, and all else of it that a plan depends on."""
@@ -33,9 +31,9 @@ Read = Callable[[Any], tuple[int, Any]]
 def look(values: Sequence[Any], asked: Any) -> tuple[Any, list[int]] | None:
     """Finds what tells calls with different plans apart, and the address of each array.
 
-    `values`: the arrays of a call as in `ARRAYS`, None for those that are not there: their address
-    is 0. `asked`: everything else that the plan depends on. None where an array must be described
-    anew, or is one to complain of.
+    `values`: the arrays of a call, None for those that are not there: their address is 0. `asked`:
+    everything else that the plan depends on. None where an array must be described anew, or is one
+    to complain of.
     """
     seen: list[Any] = [asked]
     pointers: list[int] = []
@@ -124,11 +122,12 @@ class KnownStep(NamedTuple):
 @dataclass(frozen=True)
 class KnownCall:
     """The launches of a call. `stream`: gives the current one of the device `device_index`. `make`:
-    a new `out`, whose address `address` gives. `own`: what makes each array that the launches have
-    for themselves, for a stream; allocators give memory that is aligned as the first was.
-    `inputs`: name and place of each array but `out`, and the bytes that it has from its address on,
-    `span` those of `out`. `may_update`: whether the residual may be `out` itself. Nothing here
-    keeps an array of the caller's alive.
+    a new `out`, whose address `address` gives and which is array number `out`. `own`: what makes
+    each array that the launches have for themselves, for a stream; allocators give memory that is
+    aligned as the first was. `spans`: name and place of each array of the caller's, and the bytes
+    that it has from its address on. `written`: those that are written, if the caller gives them.
+    `may_update`: whether the residual may be `out` itself. Nothing here keeps an array of the
+    caller's alive.
     """
 
     steps: tuple[KnownStep, ...]
@@ -136,43 +135,45 @@ class KnownCall:
     device_index: int
     make: Callable[[], Any]
     address: Callable[[Any], int]
+    out: int
     own: tuple[Callable[[int], Any], ...]
-    inputs: tuple[tuple[str, int, int, int], ...]
-    span: tuple[int, int]
+    spans: tuple[Span, ...]
+    written: tuple[Span, ...]
     may_update: bool
 
     @classmethod
-    def of(cls, launch: Launch) -> KnownCall | None:
-        """The launches that are like this one, which was just made; None where each needs more
-        than plans: on the emulator, and where two frameworks must agree on the stream."""
-        own = launch.own.values
-        known = (known_step(step, (*ARRAYS, *own)) for step in launch.steps)
+    def of(cls, made: Made) -> KnownCall | None:
+        """The launches that are like this call's; None where each needs more than plans: on the
+        emulator, and where two frameworks must agree on the stream."""
+        own, views, names = made.own.values, made.views, made.names
+        known = (known_step(step, (*names, *own)) for step in made.steps)
         steps = tuple(step for step in known if step is not None)
-        frameworks = {view.framework for view in launch.views.values()} - {"tilec"}
-        read = [reader_of(value) for value in (launch.values["out"], *own.values())]
+        frameworks = {view.framework for view in views.values()} - {"tilec"}
+        read = [reader_of(value) for value in (made.values["out"], *own.values())]
         readers = [reader for reader in read if reader is not None]
-        if len(steps) < len(launch.steps) or len(readers) < len(read) or len(frameworks) > 1:
+        if len(steps) < len(made.steps) or len(readers) < len(read) or len(frameworks) > 1:
             return None
-        views, found = launch.views, launch.plan
-        spans = {name: view.extent() for name, view in views.items()}
+        spans = tuple((n, names.index(n), *view.extent()) for n, view in views.items())
         return cls(
             steps,
             current_stream_in(next(iter(frameworks), "")),
             steps[0].plan.device_index,
-            array_maker(launch.values["a"], views["a"], found.out_shape, found.out_dtype),
+            array_maker(made.values[names[0]], views[names[0]], made.shape, made.dtype),
             readers[0].address(),
-            tuple(launch.own.makers.values()),
-            tuple((n, ARRAYS.index(n), *span) for n, span in spans.items() if n != "out"),
-            spans["out"],
-            is_like(views.get("residual"), views["out"]),
+            names.index("out"),
+            tuple(made.own.makers.values()),
+            spans,
+            tuple(span for span in spans if span[0] in made.written),
+            made.may_update,
         )
 
     def launch(self, out: Any, pointers: list[int], factor: float) -> Any:
         """Launches on other arrays of the same kinds; gives the result."""
-        if out is None:
+        is_given = out is not None
+        if not is_given:
             out = self.make()
-            pointers[_OUT] = self.address(out)
-        else:
+            pointers[self.out] = self.address(out)
+        if is_given or len(self.written) > 1:
             self._check_overlap(pointers)
         stream = self.stream(self.device_index)
         if self.own:
@@ -180,29 +181,34 @@ class KnownCall:
             pointers += map(_address_of, own)
         for plan, arrays, before, after in self.steps:
             scalars = before if after is None else (*before, factor, *after)
-            launch_plan(plan, (*arrays(pointers), *scalars), stream)
+            if plan.grid_of_scalars is None:
+                launch_plan(plan, (*arrays(pointers), *scalars), stream)
+            else:
+                plan.pack(plan.block, 0, *arrays(pointers), *scalars)
+                start_plan(plan, plan.grid_of_scalars(scalars), stream)
         return out
 
     def _check_overlap(self, pointers: Sequence[int]) -> None:
-        out = pointers[_OUT]
-        start, end = (out + byte for byte in self.span)
-        for name, place, low, high in self.inputs:
-            found = pointers[place]
-            if found + low < end and start < found + high:
-                if name == "residual" and self.may_update and found == out:
+        for written, number, first, last in self.written:
+            start, end = pointers[number] + first, pointers[number] + last
+            for name, place, low, high in self.spans:
+                found = pointers[place]
+                if place == number or end <= found + low or found + high <= start:
                     continue
-                raise ArgumentError(f"argument 'out': it overlaps {name!r} in memory")
+                if name == "residual" and self.may_update and found == pointers[number]:
+                    continue
+                raise ArgumentError(f"argument {written!r}: it overlaps {name!r} in memory")
 
 
 def known_step(step: Step, places: Sequence[str]) -> KnownStep | None:
     """The launches that are like this one, which was just made, None where each needs more than a
     plan. `places`: the sources of a call's addresses, in their order."""
-    plan = step.kernel.launcher_of(step.values).known_plan(*step.values, **step.constants)
-    if plan is None or plan.grid_of_scalars is not None:
+    plan = step.plan
+    if plan is None:
         return None
-    sources = [source for source, _ in step.arguments]
-    arrays = itemgetter(*(places.index(source) for source in sources if source in places))
-    scalars = [(source, value) for source, value in step.arguments if source not in places]
+    given = [(source, value) for source, value in step.arguments if value is not None]
+    arrays = itemgetter(*(places.index(source) for source, _ in given if source in places))
+    scalars = [(source, value) for source, value in given if source not in places]
     values = tuple(value for _, value in scalars)
     names = [source for source, _ in scalars]
     if FACTOR not in names:

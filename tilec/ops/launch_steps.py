@@ -13,6 +13,7 @@ from typing import Any
 from tilec.call.jit import Kernel
 from tilec.ops.new_arrays import array_maker
 from tilec.runtime.arrays import ArrayView
+from tilec.runtime.cuda.plan import Plan as LaunchPlan
 from tilec.terms.dtypes import DType
 
 FACTOR = "factor"
@@ -21,11 +22,13 @@ FACTOR = "factor"
 @dataclass(frozen=True)
 class Step:
     """One launch. `arguments`: each with its source: the name of the caller's array or of an array
-    in `OwnArrays` whose address it has, `FACTOR`, or "" for a number that is always the same."""
+    in `OwnArrays` whose address it has, `FACTOR`, or "" for a number that is always the same, and
+    for None. `names`: the parameters that they are, in the kernel's order; none: the first ones."""
 
     kernel: Kernel[...]
     arguments: Sequence[tuple[str, Any]]
     constants: Mapping[str, Any]
+    names: Sequence[str] = ()
 
     @property
     def values(self) -> list[Any]:
@@ -34,7 +37,19 @@ class Step:
 
     def launch(self, stream: int | None) -> None:
         """Launches the step. `stream`: None where the launcher finds it by itself."""
-        self.kernel(*self.values, **self.constants, stream=stream)
+        given = () if self.names else self.values
+        self.kernel(*given, **self.named, stream=stream)
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """The arguments that are given by name."""
+        return {**dict(zip(self.names, self.values, strict=False)), **self.constants}
+
+    @property
+    def plan(self) -> LaunchPlan | None:
+        """What launches the same again, once it was launched; None where each launch needs more:
+        on the emulator, and of arrays that are described anew at every call."""
+        return self.kernel.known_plan(*(() if self.names else self.values), **self.named)
 
 
 @dataclass
@@ -61,3 +76,21 @@ class OwnArrays:
         self.makers[name] = make
         self.values[name] = make(stream)
         return self.values[name]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A call that was made. `names`: its arrays, in the order in which they are looked at;
+    `values`, `views`: those that are there. `steps`, `own`: its launches, and their arrays.
+    `shape`, `dtype`: of `out`. `written`: what it changes; `may_update`: whether its residual may
+    be `out`."""
+
+    names: Sequence[str]
+    values: Mapping[str, Any]
+    views: Mapping[str, ArrayView]
+    steps: Sequence[Step]
+    own: OwnArrays
+    shape: Sequence[int]
+    dtype: DType
+    written: Sequence[str] = ("out",)
+    may_update: bool = False

@@ -6,10 +6,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from tilec.ops.known_calls import ARRAYS, MOST_KNOWN_CALLS, KnownCall, KnownCalls, look
+from tilec.ops.known_calls import MOST_KNOWN_CALLS, KnownCall, KnownCalls, look
+from tilec.ops.launch_steps import Made
 from tilec.ops.multiply_plan import Options, Plan, make_plan, settled_names
 from tilec.ops.new_arrays import new_array
-from tilec.ops.product_launch import Launch, check_overlap
+from tilec.ops.product_launch import Launch, check_overlap, is_like
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.device import device as find_device
 from tilec.runtime.device import device_of
@@ -17,6 +18,8 @@ from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launcher import located
 from tilec.runtime.streams import stream_number
 
+ARRAYS = ("a", "b", "out", "bias", "row_scale", "column_scale", "scale", "residual")
+"""The arrays of a call, in the order in which they are looked at."""
 _OUT = ARRAYS.index("out")
 
 
@@ -38,7 +41,7 @@ def multiply_plain(
     options = Options(*asked, settled_names(settled))
     result, launch = _multiply(values, options, factor, device, stream, tune)
     if seen is not None and launch is not None and not tune:
-        _known.keep(seen[0], KnownCall.of(launch))
+        _known.keep(seen[0], KnownCall.of(_made(launch)))
     return result
 
 
@@ -63,6 +66,13 @@ def _multiply(
     launch = Launch(plan, values, views, factor, found, number)
     launch.run(tune)
     return values["out"], launch
+
+
+def _made(launch: Launch) -> Made:
+    views, plan = launch.views, launch.plan
+    updates = is_like(views.get("residual"), views["out"])
+    kept = ARRAYS, launch.values, views, launch.steps, launch.own
+    return Made(*kept, plan.out_shape, plan.out_dtype, may_update=updates)
 
 
 _known = KnownCalls()
