@@ -31,6 +31,7 @@ from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
 from tilec.messages.diagnostics import CompileError, DoesNotFit
 from tilec.ops.attention_kernel import attention
+from tilec.ops.gradient_kernels import key_gradients, query_gradients
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.launch_argument import REQUIRED
 
@@ -135,6 +136,33 @@ def test_short_sequences_take_fewer_queries() -> None:
 
     assert rows(4096, True) == rows(4096, False) == 192
     assert rows(1024, True) == rows(256, False) == 128
+
+
+FEW_PROGRAMS = [
+    (attention, (1, 4, 5120, 128), {(128, 128): 66.8, (128, 64): 74.5, (64, 128): 93.0}),
+    (attention, (2, 8, 1024, 64), {(64, 128): 11.3, (128, 128): 13.0, (64, 64): 13.0}),
+    (query_gradients, (1, 4, 5120, 64), {(128, 64): 59.5, (64, 64): 85.6}),
+    (key_gradients, (5, 7, 384, 64), {(64, 64): 8.6, (64, 128): 9.8}),
+]
+"""Causal; batch, heads, length, elements; microseconds by BM and BN on an H200, results right."""
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(("kernel", "shape", "timed"), FEW_PROGRAMS)
+def test_programs_of_different_lengths_two_a_multiprocessor(
+    kernel: Kernel, shape: tuple[int, ...], timed: dict[tuple[int, int], float]
+) -> None:
+    """The longest has a multiprocessor of its own, or as good as that: rounds of equal ones would
+    take another tile, up to 1.44 times as long."""
+    values = {p.name: p.default for p in kernel.parameters if p.default is not REQUIRED}
+    for parameter in kernel.parameters:
+        if parameter.kind == "array":
+            rows = parameter.name in ("logs", "delta")
+            dtype = "f32" if rows else "bf16"
+            values[parameter.name] = array(*(shape[:3] if rows else shape), dtype=dtype)
+    values |= {"scale": 0.1, "D": shape[3], "CAUSAL": True}
+    choices = ((tiles["BM"], tiles["BN"]) for tiles in taken(kernel, values))
+    assert timed[next(tiles for tiles in choices if tiles in timed)] == min(timed.values())
 
 
 def test_every_choice_is_offered_once_and_the_halved_ones_last() -> None:

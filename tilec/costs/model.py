@@ -4,7 +4,8 @@ A multiprocessor runs its part of the programs in rounds of as many as fit at on
 as long as the busiest unit (tensor cores or FMA units, load units, shared memory, the path to L2)
 needs for all of them, or as one program's chain of waits, whichever is longer; the launch lasts as
 long as the rounds of the multiprocessor with most programs (wave quantisation), or as DRAM needs
-for every array once (the roofline of Williams, Waterman and Patterson, CACM 52(4), 2009).
+for every array once (the roofline of Williams, Waterman and Patterson, CACM 52(4), 2009). Of
+programs that differ in length, as many as two a multiprocessor, long ones go with short ones.
 
 The formulas are here, the numbers are facts of the target or in `tilec.costs.rates`.
 """
@@ -301,10 +302,22 @@ def _rounds(work: Work, occupancy: int, each: float, chain: float, machine: Mach
     exact = work.programs / machine.multiprocessors
     whole = rounds * full + last
     late = exact / (exact + machine.rates.lockstep_rounds)
-    # Where programs differ in length, some multiprocessors get more of the long ones.
     beyond = work.longest - 1
+    if beyond > 0 and occupancy == 1 and 1 < exact <= 2:
+        return full * _in_pairs(exact, work.longest)
+    # Where programs differ in length, some multiprocessors get more of the long ones.
     whole += full / occupancy * beyond * min(1.0, machine.rates.straggling / exact)
     return whole - max(0.0, whole - exact * full / occupancy) * late
+
+
+def _in_pairs(exact: float, longest: float) -> float:
+    """How many programs of mean length the busiest multiprocessor is busy for, where there are
+    `exact` ones for each, at most two. The longest have one of their own, and of the others the
+    longer go with the shorter (`passes/schedule_programs.py`); lengths spread evenly around their
+    mean, up to `longest` times that."""
+    shortest = max(0.0, 2 - longest)
+    paired = 1 - 1 / exact  # the part of programs that are the second of theirs
+    return max(longest, 2 * (shortest + (longest - shortest) * paired))
 
 
 def _pipelined(

@@ -72,7 +72,8 @@ class Rates:
     sums, and from the last of those to the next product. `overlap`: how much each further group of
     four warps brings products and computing to lie under each other, 0 for not at all.
     `handed_on`: clocks for each element that warps compute for others, which multiply it, too.
-    `straggling`: rounds of programs after which it no longer matters that these differ in length.
+    `straggling`: rounds of programs after which it no longer matters that these differ in length
+    (of at most two a multiprocessor the lengths themselves say it).
 
     `gain`: how many times as fast as the usual tile another must be predicted to be taken for it.
 
