@@ -155,10 +155,32 @@ def test_one_pointer_twice_is_one_array(target: str) -> None:
         kernel_of("shift")[2](x, x, 100)
 
 
-def test_overlap_that_no_array_covers_is_an_error() -> None:
+@pytest.mark.parametrize("start", [4, 131, 260])
+def test_pointers_into_one_array_are_joined(target: str, start: int) -> None:
+    """What one of them writes lies where the other may read, by a first launch and a second."""
+    kernel = kernel_of("shift")
     x = random(400)
-    with pytest.raises(ArgumentError, match="out and x overlap in memory"):
-        kernel_of("shift")[1](x[4:], x, 0)
+    for source, out in ((start, 0), (0, start)):
+        expected = x.copy()
+        expected[out:][:128] = x[source:][:128]
+        kernel[1](x[source:], x[out:], 0)
+        np.testing.assert_array_equal(x, expected)
+    assert len(kernel._compiled) == 1
+
+
+def test_a_race_of_joined_pointers_is_found(target: str) -> None:
+    x = random(400)
+    with pytest.raises(FindingsError, match=r"race|write|read"):
+        kernel_of("shift")[2](x[4:], x, 0)
+    with pytest.raises(FindingsError, match=r"out of bounds.*shift\.ttir:20"):
+        kernel_of("shift")[1](x[4:], x, 300)
+
+
+def test_overlap_of_two_types_is_an_error() -> None:
+    """The mean is written over the rows, with elements of another size."""
+    x, y = random(320, dtype=np.float16), random(150, dtype=np.float16)
+    with pytest.raises(ArgumentError, match="mean and x overlap in memory, and the kernel writes"):
+        kernel_of("layer_norm")[1](x, y, y.copy(), y.copy(), x.view(np.float32)[4:], 150, 150, 0.1)
 
 
 def test_arguments_are_checked() -> None:

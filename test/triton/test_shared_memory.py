@@ -10,14 +10,17 @@ import pytest
 from tilec.runtime.arrays import describe
 from tilec.triton.plan import Plan, plan_kernel
 from tilec.triton.reader import read_kernel
-from tilec.triton.shared_memory import Sharing, alone, sharing
+from tilec.triton.shared_memory import Sharing, alone, shared, sharing
 
 KERNELS = Path(__file__).parent / "kernels"
 
 
-def plan_of(name: str, flat: frozenset[str] = frozenset()) -> Plan:
+def plan_of(
+    name: str, flat: frozenset[str] = frozenset(), groups: tuple[tuple[str, ...], ...] = ()
+) -> Plan:
     """The plan of a kernel of the folder."""
-    return plan_kernel(read_kernel((KERNELS / f"{name}.ttir").read_text()), flat=flat)
+    function = read_kernel((KERNELS / f"{name}.ttir").read_text())
+    return plan_kernel(function, flat=flat, groups=groups)
 
 
 def softmax(x: object, out: object, x_stride: int, out_stride: int) -> Sharing:
@@ -47,6 +50,36 @@ def test_the_same_array_twice_is_one() -> None:
 def test_other_rows_of_the_same_memory_are_flat(x_stride: int, out_stride: int) -> None:
     """Of 29 elements a row of 30 is one longer: two rows have an element in common."""
     assert softmax(X, X, x_stride, out_stride).flat == {"x", "out"}
+
+
+def added(starts: tuple[int, int, int], n: int) -> Sharing:
+    """What a launch of vector_add shares, whose x, y and out begin at numbers of one array."""
+    plans = lambda flat, groups: plan_of("vector_add", flat, groups)  # noqa: E731
+    pointers = {
+        name: describe(LONG[start : start + n])
+        for name, start in zip(("x", "y", "out"), starts, strict=True)
+    }
+    return shared(plans, pointers, {"n": n}).sharing
+
+
+LONG = np.zeros(1000, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("starts", "joined"),
+    [
+        ((0, 300, 600), ()),
+        ((0, 100, 600), ()),  # only read
+        ((300, 300, 300), ()),
+        ((0, 300, 500), (("y", "out"),)),
+        ((500, 100, 300), (("x", "y", "out"),)),
+        ((0, 200, 400), (("x", "y", "out"),)),  # x overlaps y alone, which is out now
+    ],
+)
+def test_pointers_that_overlap_are_joined(
+    starts: tuple[int, int, int], joined: tuple[tuple[str, ...], ...]
+) -> None:
+    assert added(starts, 250).joined == joined
 
 
 TWO_ARRAYS = """

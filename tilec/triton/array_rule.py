@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from tilec.runtime.arrays import ArrayView
 from tilec.terms.dtypes import ELEMENT_BYTES
+from tilec.triton.memory_of import memory_behind
 from tilec.triton.polynomial import Polynomial, Symbol
 
 UNBOUNDED = 1 << 30
@@ -49,7 +50,7 @@ class ArrayRule:
         """The array of a launch. `pointer`: the root's argument; `numbers`: scalars by name."""
         bytes_ = ELEMENT_BYTES[self.dtype]
         start = pointer.pointer + evaluate(self.base, numbers) * bytes_
-        memory = pointer.memory or _reach(pointer)
+        memory = memory_behind(pointer)
         strides = tuple(evaluate(stride, numbers) for stride in self.strides)
         left = max(0, memory[1] - start)
         sizes = tuple(
@@ -68,11 +69,6 @@ class ArrayRule:
             memory=memory,
             framework="",
         )
-
-
-def _reach(array: ArrayView) -> tuple[int, int]:
-    low, high = array.extent()
-    return array.pointer + low, array.pointer + high
 
 
 def _unbounded(bytes_left: int, stride: int) -> int:

@@ -42,13 +42,14 @@ from tilec.triton.descriptor_arguments import (
     with_numbers,
 )
 from tilec.triton.importer import build_module
-from tilec.triton.known_launches import Known, KnownLaunches, lying_of, storage_of
+from tilec.triton.joined_pointers import Group
+from tilec.triton.known_launches import Known, KnownLaunches, lying_as, lying_of, storage_of
 from tilec.triton.memory_of import with_memory
 from tilec.triton.plan import Plan, plan_kernel
 from tilec.triton.program import Value
 from tilec.triton.program_numbers import never_negative
 from tilec.triton.reader import read_kernel
-from tilec.triton.shared_memory import Sharing, sharing, spans_of
+from tilec.triton.shared_memory import Sharing, shared
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,10 @@ class TritonKernel:
         made = self._planned(wanted)
         arrays = [value for value in bound.values if isinstance(value, ArrayView)]
         numbers = bound.values[len(arrays) :]
-        open_roots = dict.fromkeys(rule.root for rule in made.arrays if rule.unbounded)
+        unbounded = [rule.root for rule in made.arrays if rule.unbounded]
+        pointers = [a.name for a in self.function.arguments if _is_pointer(a)]
+        groups = [list(map(pointers.index, names)) for names in wanted.sharing.joined]
+        lying = lying_of(bound.spans, wanted.sharing.merged, made.written, bound.pointers, starts)
         return Known(
             plan,
             grid,
@@ -169,8 +173,11 @@ class TritonKernel:
                 (value, places[scalar.name] if isinstance(value, float) else None)
                 for scalar, value in zip(made.scalars, numbers, strict=True)
             ),
-            lying_of(bound.spans, wanted.sharing.merged, made.written, bound.pointers, starts),
-            tuple((places[root], *storage_of(arguments[places[root]])) for root in open_roots),
+            (*lying, *lying_as(groups, starts)),
+            tuple(
+                (places[root], *storage_of(arguments[places[root]]))
+                for root in dict.fromkeys(unbounded)
+            ),
         )
 
     def compiled(self, *arguments: Any, grid: Any) -> CompiledKernel:
@@ -195,21 +202,29 @@ class TritonKernel:
         nonnegative: frozenset[str] | None = None,
         flat: frozenset[str] = frozenset(),
         *,
+        groups: tuple[Group, ...] = (),
         trusts: bool = True,
         nan: frozenset[str] = frozenset(),
     ) -> Plan:
         """What becomes of the pointers (`plan_kernel`)."""
         if nonnegative is None:
             nonnegative = frozenset(argument.name for argument in self.function.arguments)
-        key = (nonnegative, flat, trusts, nan)
+        key = (nonnegative, flat, groups, trusts, nan)
         if key not in self._plans:
             function = read_kernel(self.text, self.source, self.name)
-            self._plans[key] = plan_kernel(function, nonnegative, flat, trusts=trusts, nan=nan)
+            self._plans[key] = plan_kernel(
+                function, nonnegative, flat, groups=groups, trusts=trusts, nan=nan
+            )
         return self._plans[key]
 
     def _planned(self, wanted: Wanted) -> Plan:
+        sharing = wanted.sharing
         return self.plan(
-            wanted.nonnegative, wanted.sharing.flat, trusts=wanted.trusts, nan=wanted.nan
+            wanted.nonnegative,
+            sharing.flat,
+            groups=sharing.joined,
+            trusts=wanted.trusts,
+            nan=wanted.nan,
         )
 
     def _bound(
@@ -254,25 +269,23 @@ class TritonKernel:
         nonnegative = frozenset(signs)
         plan = self.plan(nonnegative)
         trusts = not plan.asked or never_negative(plan.asked, numbers, grid)
-        plan = self.plan(nonnegative, trusts=trusts)
-        views = _views(plan, pointers, numbers)
-        shared = sharing(plan, views, pointers)
-        if shared.flat:
-            plan = self.plan(nonnegative, shared.flat, trusts=trusts)
-            views = _views(plan, pointers, numbers)
-            shared = shared.again(plan, views, pointers)
-        kept = sorted(set(shared.merged))
-        first = [shared.merged.index(number) for number in kept]
+        found = shared(
+            lambda flat, groups: self.plan(nonnegative, flat, groups=groups, trusts=trusts),
+            pointers,
+            numbers,
+        )
+        plan, views, merged = found.plan, found.views, found.sharing.merged
+        first = [merged.index(number) for number in sorted(set(merged))]
         arrays = [(plan.names[n], views[n]) for n in first]
         parameters = [observe_parameter(name, view) for name, view in arrays]
         scalars = [Parameter(s.name, "scalar", s.type.element) for s in plan.scalars]
         bits = index_bits(view for _, view in arrays)
-        wanted = Wanted((*parameters, *scalars), nonnegative, trusts, shared, bits)
-        values = (*(view for _, view in arrays), *(numbers[s.name] for s in plan.scalars))
+        wanted = Wanted((*parameters, *scalars), nonnegative, trusts, found.sharing, bits)
+        values = (*(view for _, view in arrays), *(found.numbers[s.name] for s in plan.scalars))
         names = list(pointers)
         of = tuple(names.index(rule.root) for rule in plan.arrays)
-        spans = tuple(spans_of(plan, views, pointers))
-        return Bound(wanted, values, tuple(of[number] for number in first), spans, of)
+        roots = tuple(of[number] for number in first)
+        return Bound(wanted, values, roots, tuple(found.spans), of)
 
     def _launched(self, device: Any, bound: Bound, grid: Grid) -> CompiledKernel:
         """The compiled kernel for bound arguments, with 64-bit indices where those of 32 do not
@@ -304,7 +317,11 @@ class TritonKernel:
             "parameters": list(map(repr, wanted.parameters)),
             "nonnegative": sorted(wanted.nonnegative),
             "trusts": wanted.trusts,
-            "sharing": [sorted(wanted.sharing.flat), list(wanted.sharing.merged)],
+            "sharing": [
+                sorted(wanted.sharing.flat),
+                list(wanted.sharing.merged),
+                list(map(list, wanted.sharing.joined)),
+            ],
             "index_bits": wanted.index_bits,
             "nan": sorted(wanted.nan),
             "target": target.name,
@@ -341,15 +358,6 @@ def _pointer(argument: Value, value: Any) -> ArrayView:
     if view.element_bytes != ELEMENT_BYTES.get(wanted):
         raise ArgumentError(f"argument {argument.name!r}: expected {wanted}, found {view.dtype}")
     return view
-
-
-def _views(
-    plan: Plan, pointers: Mapping[str, ArrayView], numbers: Mapping[str, Any]
-) -> list[ArrayView]:
-    try:
-        return [rule.view(pointers[rule.root], numbers) for rule in plan.arrays]
-    except ZeroDivisionError:
-        raise ArgumentError(f"{plan.function.name}: division by zero in a size or stride") from None
 
 
 def divisors(plan: Plan) -> dict[str, int]:

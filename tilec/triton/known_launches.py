@@ -215,3 +215,10 @@ def lying_of(
             if least < most:  # else both are empty
                 found.append(Lying(first, second, least, most))
     return tuple(dict.fromkeys(found))
+
+
+def lying_as(groups: Iterable[Sequence[int]], starts: Sequence[int]) -> list[Lying]:
+    """That pointers in a group lie as they do; by their numbers."""
+    pairs = [(first, other) for first, *others in groups for other in others]
+    apart = [starts[other] - starts[first] for first, other in pairs]
+    return [Lying(*pair, bytes_, bytes_) for pair, bytes_ in zip(pairs, apart, strict=True)]

@@ -15,7 +15,18 @@ def with_memory(value: Any, view: ArrayView) -> ArrayView:
     Of a torch tensor it is its storage, of a NumPy array the array that it is a view of, of others
     what their elements span.
     """
-    return replace(view, memory=_storage(value) or _base(value) or _span(view))
+    return replace(view, memory=_storage(value) or _base(value) or span_of(view))
+
+
+def memory_behind(view: ArrayView) -> tuple[int, int]:
+    """The memory that a view is a part of, as far as it says: else what its elements span."""
+    return view.memory or span_of(view)
+
+
+def span_of(view: ArrayView) -> tuple[int, int]:
+    """The first byte of an array's own elements and the one past their last."""
+    low, high = replace(view, memory=None).extent()
+    return view.pointer + low, view.pointer + high
 
 
 def _storage(value: Any) -> tuple[int, int] | None:
@@ -35,8 +46,3 @@ def _base(value: Any) -> tuple[int, int] | None:
         whole = whole.base
     bounds = numpy.lib.array_utils.byte_bounds(whole)
     return int(bounds[0]), int(bounds[1])
-
-
-def _span(view: ArrayView) -> tuple[int, int]:
-    low, high = view.extent()
-    return view.pointer + low, view.pointer + high

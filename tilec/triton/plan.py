@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from tilec.messages.diagnostics import Location
 from tilec.triton.array_rule import ArrayRule
 from tilec.triton.forms import Forms
+from tilec.triton.joined_pointers import Group, joined
 from tilec.triton.live import Live
 from tilec.triton.normalize import normalized
 from tilec.triton.polynomial import ONE, ZERO
@@ -70,17 +71,19 @@ def plan_kernel(
     nonnegative: frozenset[str] | None = None,
     flat: frozenset[str] = frozenset(),
     *,
+    groups: tuple[Group, ...] = (),
     trusts: bool = True,
     nan: frozenset[str] = frozenset(),
 ) -> Plan:
     """Decides what each access becomes.
 
     `nonnegative`: the numbers that are not negative, None for all; `flat`: pointers whose accesses
-    all go through one flat array, because arrays of theirs would overlap; `trusts`: whether the
+    all go through one flat array, because arrays of theirs would overlap; `groups`: those that
+    become one pointer (`joined_pointers.py`); `trusts`: whether the
     launch looks at `Plan.asked`; `nan`: descriptors padded with NaN. CompileError where a pointer
     comes from no argument.
     """
-    function = normalized(function, nan)
+    function = joined(normalized(function, nan), groups)
     for argument in function.arguments:
         if argument.type.element.startswith("!") and argument.type.pointee is None:
             raise function.error(f"argument '{argument.name}' is {argument.type}")

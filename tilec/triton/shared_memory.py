@@ -3,7 +3,7 @@
     softmax(x, x): both rules give one array         ->  one parameter, read and written in order
     a[i] = a[i + 1]: two arrays, one of them written ->  one flat array, gathers and scatters
     x[i * s + j] written and read, rows overlap      ->  the same
-    f(x, x[1:]) where x is written                   ->  an error: no array covers both
+    f(x, x[1:]) where x is written                   ->  the same, of both (joined_pointers.py)
 
 What the compiler orders it orders by arrays, so that two which overlap, one of them written, have
 to become one.
@@ -11,35 +11,98 @@ to become one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.triton.array_rule import ArrayRule
+from tilec.triton.joined_pointers import Group, can_join, joined_views
+from tilec.triton.memory_of import span_of
 from tilec.triton.plan import Plan
+from tilec.triton.program import Function
 
 
 @dataclass(frozen=True)
 class Sharing:
     """`merged`: of each array of the plan, the number of its parameter; `flat`: pointers all of
-    whose accesses go through one flat array."""
+    whose accesses go through one flat array; `joined`: those of them that share one, in groups."""
 
     merged: tuple[int, ...]
     flat: frozenset[str] = frozenset()
+    joined: tuple[Group, ...] = ()
 
-    def again(
-        self, plan: Plan, views: Sequence[ArrayView], pointers: Mapping[str, ArrayView]
-    ) -> Sharing:
-        """For the plan with those flat arrays. ArgumentError where that does not help."""
-        found = sharing(plan, views, pointers)
-        if found.flat:
-            names = " and ".join(sorted(found.flat))
-            raise ArgumentError(
-                f"{plan.function.name}: {names} overlap in memory, and the kernel writes there; "
-                "that is imported where they have one address and one dtype"
-            )
-        return Sharing(found.merged, self.flat)
+
+@dataclass(frozen=True)
+class Shared:
+    """What a launch comes to: its plan, the array of each of its rules, the bytes that each may
+    touch, its numbers, and which arrays are one."""
+
+    plan: Plan
+    views: Sequence[ArrayView]
+    spans: Sequence[tuple[int, int]]
+    numbers: Mapping[str, Any]
+    sharing: Sharing
+
+
+def shared(
+    planned: Callable[[frozenset[str], tuple[Group, ...]], Plan],
+    pointers: Mapping[str, ArrayView],
+    numbers: Mapping[str, Any],
+) -> Shared:
+    """A launch without arrays that overlap, one of them written. `planned`: the kernel's plan for
+    pointers that are flat and groups that are joined. ArgumentError where pointers overlap that
+    cannot be joined."""
+    function = planned(frozenset(), ()).function
+    flat: frozenset[str] = frozenset()
+    groups: tuple[Group, ...] = ()
+    while True:
+        views, distances = joined_views(function, pointers, groups)
+        found = _shared(planned(flat, groups), views, {**numbers, **distances})
+        overlap = found.sharing.flat
+        if not overlap:
+            return replace(found, sharing=Sharing(found.sharing.merged, flat, groups))
+        if overlap <= flat:
+            before, groups = groups, _grown(found, groups, function, pointers)
+            if groups == before:
+                raise _overlap(function, overlap)
+        flat |= overlap
+
+
+def _shared(plan: Plan, pointers: Mapping[str, ArrayView], numbers: Mapping[str, Any]) -> Shared:
+    try:
+        views = [rule.view(pointers[rule.root], numbers) for rule in plan.arrays]
+    except ZeroDivisionError:
+        raise ArgumentError(f"{plan.function.name}: division by zero in a size or stride") from None
+    spans = spans_of(plan, views, pointers)
+    return Shared(plan, views, spans, numbers, sharing(plan, views, pointers))
+
+
+def _grown(
+    found: Shared, groups: Sequence[Group], function: Function, pointers: Mapping[str, ArrayView]
+) -> tuple[Group, ...]:
+    """The groups with pointers that overlap them, or each other. ArgumentError where these cannot
+    be joined."""
+    flat = [n for n, rule in enumerate(found.plan.arrays) if rule.root in found.sharing.flat]
+    grown: list[set[str]] = list(map(set, groups))
+    for number in flat:
+        names = {found.plan.arrays[n].root for n in flat if _touch(found.spans, number, n)}
+        near = [group for group in grown if not group.isdisjoint(names)]
+        grown = [group for group in grown if group not in near] + [names.union(*near)]
+    order = [argument.name for argument in function.arguments]
+    rows = tuple(tuple(sorted(group, key=order.index)) for group in grown if len(group) > 1)
+    for row in rows:
+        if not can_join(function, pointers, row):
+            raise _overlap(function, row)
+    return rows
+
+
+def _overlap(function: Function, names: Iterable[str]) -> ArgumentError:
+    return ArgumentError(
+        f"{function.name}: {' and '.join(sorted(names))} overlap in memory, and the kernel writes "
+        "there; that is imported where they are pointers to one type, whole elements apart"
+    )
 
 
 def alone(plan: Plan) -> Sharing:
@@ -128,9 +191,6 @@ def _span(
     taken to end with the argument."""
     rule = plan.arrays[number]
     if not rule.unbounded:
-        low, high = ArrayView(0, view.shape, view.strides, view.dtype, view.device).extent()
-        return view.pointer + low, view.pointer + high
-    given = pointers[rule.root]
-    low, high = ArrayView(0, given.shape, given.strides, given.dtype, given.device).extent()
-    start, end = given.pointer + low, given.pointer + high
+        return span_of(view)
+    start, end = span_of(pointers[rule.root])
     return min(start, view.pointer), max(end, view.pointer)
