@@ -83,9 +83,9 @@ def look(name: str) -> str:
             assert_right(*launch(function, "cuda"))
     finally:
         tilec.triton.disable()
+    both = [Recorded(one) for one in (function, ours)]  # keep what the graphs read and write
     graphs = []
-    for one in (function, ours):
-        recorded = Recorded(one)
+    for recorded in both:
         assert_right(*launch(recorded, "cuda", **SIZES[name]))
         graphs.append(graph_of(recorded.again))
     times = [[time_of(graph) for graph in graphs] for _ in range(ROUNDS)]
