@@ -35,36 +35,26 @@ class StandIn(EmulatorDevice):
         self.memories, self.again = memories, 0
 
     def plan(self, loaded: Any, values: Any, grid: Any) -> Any:
-        packed: list[Any] = []
-        return SimpleNamespace(
-            loaded=loaded,
-            values=values,
-            packed=packed,
-            block=None,
-            device_index=0,
-            pack=lambda block, at, *new: packed.__setitem__(slice(None), new),
-        )
+        return SimpleNamespace(loaded=loaded, values=values, grid=grid, device_index=0)
 
     def start(self, plan: Any, values: Any, grid: Any, stream: int) -> None:
         self.launch(plan.loaded, values, grid)
 
-    def start_plan(self, plan: Any, grid: Any, stream: int) -> None:
-        new = list(plan.packed)
+    def launch_plan(self, plan: Any, new: Any, stream: int) -> None:
         values = []
-        for value in plan.values:
-            given = new.pop(0)
+        for value, given in zip(plan.values, new, strict=True):
             if isinstance(value, ArrayView):
                 ends = next(m for m in self.memories if m[0] <= given < m[1])
-                value = replace(value, pointer=given, memory=ends if value.memory else None)
-                values.append(value)
+                values.append(replace(value, pointer=given, memory=ends if value.memory else None))
             else:
                 values.append(given)
         self.again += 1
-        self.launch(plan.loaded, values, grid)
+        self.launch(plan.loaded, values, plan.grid)
 
 
 def vector_add(drawn: Any, at: Any) -> tuple[tuple[Any, ...], int]:
-    return (at(250), at(250), at(250), 250), 1
+    n = int(drawn.choice([250, 245]))
+    return (at(n), at(n), at(n), n), 1
 
 
 def shift(drawn: Any, at: Any) -> tuple[tuple[Any, ...], int]:
@@ -72,14 +62,14 @@ def shift(drawn: Any, at: Any) -> tuple[tuple[Any, ...], int]:
 
 
 def dropout(drawn: Any, at: Any) -> tuple[tuple[Any, ...], int]:
-    return (at(200), at(200), 200, float(drawn.random()), 7), 2
+    return (at(200), at(200), 200, float(drawn.random()), int(drawn.integers(1, 999))), 2
 
 
 def stand_in_for(pools: list[Any], monkeypatch: pytest.MonkeyPatch) -> StandIn:
     """A stand-in whose memory are these tensors."""
     ends = [(p.data_ptr(), p.data_ptr() + p.untyped_storage().nbytes()) for p in pools]
     made = StandIn(ends)
-    monkeypatch.setattr("tilec.triton.known_launches.start_plan", made.start_plan)
+    monkeypatch.setattr("tilec.triton.known_launches.launch_plan", made.launch_plan)
     kernel_module: Any = sys.modules["tilec.triton.kernel"]
     found = kernel_module.device_of
     monkeypatch.setattr(
@@ -123,7 +113,7 @@ def test_launches_again(draw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
             assert results[0] == results[1]
         else:
             assert all(map(torch.equal, *results))
-    assert stand_in.again > LAUNCHES / 10
+    assert stand_in.again > LAUNCHES / 10 + LAUNCHES / 4 * (draw is dropout)
     assert errors < LAUNCHES / 2
 
 
@@ -162,3 +152,23 @@ def test_calls_again(monkeypatch: pytest.MonkeyPatch) -> None:
         torch.testing.assert_close(out[:reach], expected + added)
         assert torch.equal(out[reach:], kept)
     assert stand_in.again > 10
+
+
+def test_calls_with_integers_that_are_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number that no array is made of: one launch of each class is planned, and each below 0."""
+    pytest.importorskip("triton")
+    import jit_kernels
+
+    x, out = torch.randn(128), torch.zeros(128)
+    stand_in = stand_in_for([x, out], monkeypatch)
+    monkeypatch.setattr("tilec.triton.takeover.calls.current_stream_in", lambda _: lambda _: 0)
+    scaled = tilec.triton.kernel(jit_kernels.scaled, device="emulator")
+    again = []
+    for shift in (5, 1, 16, 5, 1, 16, 6, 7, 1, 999, 48, 0, -3, 9, -5, -3, 1 << 20, 1):
+        before = stand_in.again
+        kernel = scaled[(2,)](out, x, 128, 2.0, shift)
+        torch.testing.assert_close(out, 2 * x + 0.5 + shift)
+        again.append(stand_in.again > before)
+        kernel.function.device = stand_in
+    # Each of the three kernels first ran on another device than the stand-in, and once on it.
+    assert again == [False] * 6 + [True] * 6 + [False, True, False, True, True, True]

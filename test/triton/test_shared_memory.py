@@ -98,6 +98,15 @@ module {
 """
 
 
+def test_which_numbers_decide_a_launch() -> None:
+    """Those of arrays, and heads, of which the launch computes that none is negative."""
+    assert plan_of("dropout").deciding == {"n"}
+    assert plan_of("softmax").deciding == {"x_stride", "out_stride", "columns"}
+    (asked,) = plan_of("attention").asked
+    assert asked.name == "kv"
+    assert {"H", "G", "N_CTX"} <= plan_of("attention").deciding
+
+
 def test_before_a_launch_several_arrays_of_a_written_pointer_are_flat() -> None:
     assert alone(plan_of("softmax")).flat == frozenset()
     plan = plan_kernel(read_kernel(TWO_ARRAYS))

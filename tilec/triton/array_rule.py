@@ -41,6 +41,11 @@ class ArrayRule:
         """The dimensions without a bound."""
         return tuple(axis for axis, size in enumerate(self.sizes) if size is None)
 
+    @property
+    def forms(self) -> tuple[Polynomial, ...]:
+        """All that a launch computes for it."""
+        return (self.base, *(size for size in self.sizes if size is not None), *self.strides)
+
     def __str__(self) -> str:
         sizes = ", ".join("?" if size is None else str(size) for size in self.sizes)
         strides = ", ".join(map(str, self.strides))

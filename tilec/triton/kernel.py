@@ -44,6 +44,7 @@ from tilec.triton.descriptor_arguments import (
 from tilec.triton.importer import build_module
 from tilec.triton.joined_pointers import Group
 from tilec.triton.known_launches import Known, KnownLaunches, lying_as, lying_of, storage_of
+from tilec.triton.launch_keys import MULTIPLE, Form
 from tilec.triton.memory_of import with_memory
 from tilec.triton.plan import Plan, plan_kernel
 from tilec.triton.program import Value
@@ -145,40 +146,49 @@ class TritonKernel:
         check_programs(kernel, grid)
         plan = device.plan(loaded, bound.values, grid)
         device.start(plan, bound.values, grid, stream)
-        if key is None:
+        if key is None or not all(grid):
             return None
-        known = self._now_known(plan, grid, bound, arguments, starts)
-        self._known.remember(key, known)
+        known = self._now_known(plan, bound, arguments, starts)
+        self._known.remember(Form(tuple(map(type, arguments))), arguments, grid, known)
         return known
 
     def _now_known(
-        self, plan: LaunchPlan, grid: Grid, bound: Bound, arguments: Sequence[Any],
-        starts: Sequence[int],
-    ) -> Known:  # fmt: skip
+        self, plan: LaunchPlan, bound: Bound, arguments: Sequence[Any], starts: Sequence[int]
+    ) -> Known:
         """What a launch was, by the places of its arguments."""
         places = {a.name: place for place, a in enumerate(self.function.arguments)}
         wanted = bound.wanted
         made = self._planned(wanted)
         arrays = [value for value in bound.values if isinstance(value, ArrayView)]
-        numbers = bound.values[len(arrays) :]
-        unbounded = [rule.root for rule in made.arrays if rule.unbounded]
+        numbers = zip(made.scalars, bound.values[len(arrays) :], strict=True)
+        open_roots = dict.fromkeys(rule.root for rule in made.arrays if rule.unbounded)
         pointers = [a.name for a in self.function.arguments if _is_pointer(a)]
         groups = [list(map(pointers.index, names)) for names in wanted.sharing.joined]
         lying = lying_of(bound.spans, wanted.sharing.merged, made.written, bound.pointers, starts)
+        free = self._free_numbers()
         return Known(
             plan,
-            grid,
             tuple((r, v.pointer - starts[r]) for r, v in zip(bound.roots, arrays, strict=True)),
             tuple(
-                (value, places[scalar.name] if isinstance(value, float) else None)
-                for scalar, value in zip(made.scalars, numbers, strict=True)
+                (n, places[s.name] if isinstance(n, float) or s.name in free else None)
+                for s, n in numbers
             ),
+            frozenset(places[name] for name in free),
             (*lying, *lying_as(groups, starts)),
-            tuple(
-                (places[root], *storage_of(arguments[places[root]]))
-                for root in dict.fromkeys(unbounded)
-            ),
+            tuple((places[root], *storage_of(arguments[places[root]])) for root in open_roots),
         )
+
+    def _free_numbers(self) -> set[str]:
+        """The whole numbers that decide nothing about a launch but what their class says."""
+        plans = list(self._plans.values())
+        deciding = frozenset[str]().union(*(plan.deciding for plan in plans))
+        by = divisors(plans[0])
+        return {
+            a.name
+            for a in self.function.arguments
+            if a.type.element in ("i32", "i64") and a.name not in deciding
+            and by.get(a.name, 1) in (1, MULTIPLE)
+        }  # fmt: skip
 
     def compiled(self, *arguments: Any, grid: Any) -> CompiledKernel:
         """The compiled kernel this launch would run; compiles it if it is new."""

@@ -1,10 +1,9 @@
-"""Launches like one before: what a GPU launch does again when only pointers, fractions and streams
-are new.
+"""Launches like one before: what a GPU launch does again when only pointers, numbers that no array
+is made of, and streams are new.
 
-Which kernel runs, and how its arrays lie from the pointers on, follows from whole numbers, grid,
-and of each tensor its dtype, device and address within 16 bytes. Which arrays are one follows from
-how far pointers are apart: each launch known says what has to be so. Where all of that is, a launch
-packs pointers and numbers, and starts.
+Which kernel runs, and how its arrays lie from the pointers on, follows from what a launch's key has
+(`launch_keys.py`). Which arrays are one follows from how far pointers are apart: each launch known
+says what has to be so. Where all of that is, a launch packs pointers and numbers, and starts.
 Known are tensors of torch; other arrays are described anew at each launch.
 """
 
@@ -12,15 +11,13 @@ from __future__ import annotations
 
 import functools
 import itertools
-import sys
-import threading
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from tilec.executable.kernel import Grid
-from tilec.hardware.sizes import VECTOR_BYTES
-from tilec.runtime.cuda.plan import Plan, start_plan
+from tilec.runtime.cuda.plan import Plan, launch_plan
+from tilec.triton.launch_keys import Form, Reader, reader
 
 MOST_KNOWN = 1024
 """Launches that are remembered, of all kernels' numbers and shapes that a process has seen; then
@@ -38,56 +35,59 @@ class Lying(NamedTuple):
     low: int
     high: int
 
-    def holds(self, starts: Sequence[int]) -> bool:
-        """Whether it is so."""
-        first, second, low, high = self
-        apart = starts[second] - starts[first]
-        return apart == low if low == high else not low < apart < high
-
 
 @dataclass(frozen=True)
 class Known:
     """A launch: `plan`, this thread's; of each array the number of its pointer and how many bytes
-    behind it it begins; of each number its value, and its place among the arguments where it is
-    a fraction, which any launch may have another of. `lying`: how pointers have to lie; `memories`:
-    of a pointer, by its place among the arguments, how far in front of it its memory begins, and
-    how many bytes that has."""
+    behind it it begins; of each number its value, and its place among the arguments where any
+    launch of the same key may have another. `free`: the places of those that are whole numbers, and
+    of others of which their class says all. `lying`: how pointers have to lie; `memories`: of a
+    pointer, by its place among the arguments, how far in front of it its memory begins, and how
+    many bytes that has."""
 
     plan: Plan
-    grid: Grid
     arrays: tuple[tuple[int, int], ...]
     numbers: tuple[tuple[Any, int | None], ...]
+    free: frozenset[int] = frozenset()
     lying: tuple[Lying, ...] = ()
     memories: tuple[tuple[int, int, int], ...] = ()
 
-    def fits(self, starts: Sequence[int], arguments: Sequence[Any]) -> bool:
-        """Whether other arguments of the same key are launched so."""
-        for pair in self.lying:
-            if not pair.holds(starts):
-                return False
-        return all(
-            storage_of(arguments[place]) == (front, bytes_)
-            for place, front, bytes_ in self.memories
-        )
+    @functools.cached_property
+    def fits(self) -> Callable[[Sequence[int], Sequence[Any]], bool]:
+        """Whether other arguments of the same key, whose pointers these are, are launched so."""
+        texts, values = [], []
+        for first, second, low, high in self.lying:
+            apart, (one, two) = f"s[{second}] - s[{first}]", _constants(values, low, high)
+            texts.append(f"{apart} == {one}" if low == high else f"not {one} < {apart} < {two}")
+        for place, *memory in self.memories:
+            (ends,) = _constants(values, tuple(memory))
+            texts.append(f"storage_of(a[{place}]) == {ends}")
+        return _function(" and ".join(texts) or "True", len(values))(*values)
+
+    @functools.cached_property
+    def values(self) -> Callable[[Sequence[int], Sequence[Any]], tuple[Any, ...]]:
+        """The pointers and numbers of a launch with these arguments, as its plan packs them."""
+        values: list[Any] = []
+        texts = [f"s[{n}] + {_constants(values, by)[0]}" for n, by in self.arrays]
+        texts += [
+            _constants(values, value)[0] if place is None else f"a[{place}]"
+            for value, place in self.numbers
+        ]
+        return _function(f"({', '.join(texts)}{',' * bool(texts)})", len(values))(*values)
 
     def start(self, starts: Sequence[int], arguments: Sequence[Any], stream: int) -> None:
-        """Launches with other pointers and fractions."""
-        plan = self.plan
-        plan.pack(
-            plan.block,
-            0,
-            *[starts[number] + bytes_ for number, bytes_ in self.arrays],
-            *[value if place is None else arguments[place] for value, place in self.numbers],
-        )
-        start_plan(plan, self.grid, stream)
+        """Launches with other pointers and numbers."""
+        launch_plan(self.plan, self.values(starts, arguments), stream)
 
     def seen_from(self, pointers: Sequence[int], places: Sequence[int | None]) -> Known:
         """The same for arguments that stand elsewhere: `pointers` gives the new numbers of
         pointers, `places` the new places of arguments, none of those that are the same always."""
+        free = {places[place] for place in self.free}
         return replace(
             self,
             arrays=tuple((pointers[number], bytes_) for number, bytes_ in self.arrays),
             numbers=tuple((v, at if at is None else places[at]) for v, at in self.numbers),
+            free=frozenset(place for place in free if place is not None),
             lying=tuple(
                 pair._replace(first=pointers[pair.first], second=pointers[pair.second])
                 for pair in self.lying
@@ -96,9 +96,20 @@ class Known:
         )
 
 
-Reader = Callable[[Sequence[Any], Any], tuple[Any, tuple[int, ...]]]
-"""Of arguments, and what is told apart beside them: a key, none where one needs a look, and the
-addresses of the pointers."""
+def _constants(values: list[Any], *new: Any) -> list[str]:
+    """Names of further constants of a text."""
+    first = len(values)
+    values += new
+    return [f"c{number}" for number in range(first, len(values))]
+
+
+@functools.lru_cache(1024)
+def _function(text: str, constants: int) -> Callable[..., Any]:
+    """A function of constants that gives one of pointers and arguments; equal texts are compiled
+    once. A text has names and numbers of places alone."""
+    names = ", ".join(f"c{number}" for number in range(constants))
+    whole = compile(f"lambda {names}: lambda s, a: {text}", "<a known launch>", "eval")
+    return eval(whole, {"storage_of": storage_of})
 
 
 class KnownLaunches:
@@ -108,16 +119,17 @@ class KnownLaunches:
     def __init__(self, kinds: Iterable[type] = ()) -> None:
         self._kinds = frozenset((int, bool, str, type(None), *kinds))
         self._known: dict[Any, list[tuple[Known, Any]]] = {}
+        self._free: dict[Form, frozenset[int]] = {}
 
-    def reader(self, arguments: Iterable[Any]) -> Reader | None:
-        """What reads keys of arguments of these classes; None where one is of another class than
-        those that are known."""
-        return _reader(tuple(map(type, arguments)), tensor_classes(), self._kinds)
+    def reader(self, form: Form) -> Reader | None:
+        """What reads keys of arguments of such calls; None where one is of another class than those
+        that are known."""
+        return reader(form, self._kinds, self._free.get(form, frozenset()))
 
     def key(self, arguments: Sequence[Any], grid: Grid) -> tuple[Any, tuple[int, ...]]:
         """What launches alike have alike, and the pointers' addresses; no key where an argument is
         of another class, or needs a look."""
-        read = self.reader(arguments)
+        read = self.reader(Form(tuple(map(type, arguments))))
         return (None, ()) if read is None else read(arguments, grid)
 
     def find(
@@ -129,64 +141,22 @@ class KnownLaunches:
                 return known
         return None
 
-    def remember(self, key: Any, known: Known, beside: Any = None) -> None:
-        """Keeps a launch, and something beside it."""
+    def remember(
+        self, form: Form, arguments: Sequence[Any], grid: Any, known: Known, beside: Any = None
+    ) -> None:
+        """Keeps a launch, and something beside it. Whole numbers are told apart by their class
+        alone where that was so of all launches of their form."""
+        self._free[form] = self._free.get(form, known.free) & known.free
+        read = self.reader(form)
+        key = None if read is None else read(arguments, grid)[0]
+        if key is None:
+            return
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
         alike = self._known.setdefault(key, [])
         if len(alike) >= _MOST_ALIKE:
             alike.clear()
         alike.append((known, beside))
-
-
-_READER = """
-def read(arguments, beside):
-    {names}, = arguments
-    {pointers}
-    {refuse}
-    return (of, ident(), beside, {values}), ({starts})
-"""
-
-
-@functools.lru_cache(1024)
-def _reader(
-    classes: tuple[type, ...], tensors: frozenset[type], kinds: frozenset[type]
-) -> Reader | None:
-    """A function for arguments of these classes: it asks each what launches alike have alike, with
-    no loop and no question after a class. Its text has numbers alone."""
-    if not all(kind in tensors or kind in kinds or kind is float for kind in classes):
-        return None
-    pointers = [n for n, kind in enumerate(classes) if kind in tensors]
-    values = [f"a{n}" for n, kind in enumerate(classes) if kind in kinds]
-    bits = " | ".join(f"p{n}" for n in pointers)
-    negated = " or ".join(f"a{n}.is_neg()" for n in pointers)
-    starts = "".join(f"p{n}, " for n in pointers)
-    low = "".join(f"p{n} % {VECTOR_BYTES}, " for n in pointers)
-    text = _READER.format(
-        names=", ".join(f"a{n}" for n in range(len(classes))) or "_",
-        pointers="; ".join(f"p{n} = a{n}.data_ptr()" for n in pointers) or "pass",
-        refuse=f"if {negated}: return None, ()" if pointers else "",
-        values=", ".join([
-            *(f"a{n}.dtype, a{n}.get_device()" for n in pointers), *values,
-            f"({bits}) % {VECTOR_BYTES} and ({low})" if pointers else "0",
-        ]),
-        starts=starts,
-    )  # fmt: skip
-    # The classes themselves tell 1 and True apart.
-    names: dict[str, Any] = {"ident": threading.get_ident, "of": classes}
-    exec(compile(text, "<key of a launch>", "exec"), names)
-    return names["read"]
-
-
-@functools.cache
-def _classes(torch: Any) -> frozenset[type]:
-    return frozenset((torch.Tensor, torch.nn.Parameter))
-
-
-def tensor_classes() -> frozenset[type]:
-    """The classes of torch that are known; none before it is imported."""
-    torch = sys.modules.get("torch")
-    return frozenset() if torch is None else _classes(torch)
 
 
 def storage_of(tensor: Any) -> tuple[int, int]:

@@ -65,6 +65,20 @@ class Plan:
         """The arguments that are numbers."""
         return tuple(a for a in self.function.arguments if a.type.pointee is None)
 
+    @property
+    def deciding(self) -> frozenset[str]:
+        """The arguments that decide what the arrays are, and what the launch looks at: all others
+        are numbers to the kernel alone."""
+        forms = [form for rule in self.arrays for form in rule.forms]
+        found = {symbol.value for form in forms for symbol in form.arguments}
+        todo, seen = list(self.asked), set[Value]()
+        while todo:
+            value = todo.pop()
+            if value not in seen:
+                seen.add(value)
+                todo += value.owner.operands if isinstance(value.owner, Op) else ()
+        return frozenset(a.name for a in self.function.arguments if a in found | seen)
+
 
 def plan_kernel(
     function: Function,

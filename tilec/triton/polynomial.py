@@ -107,6 +107,13 @@ class Polynomial:
         """Whether a launch knows its value: arguments alone decide it."""
         return all(symbol.is_known for symbol in self.symbols)
 
+    @property
+    def arguments(self) -> set[Symbol]:
+        """The arguments in it, and in what is computed of arguments."""
+        made = [part for symbol in self.symbols if symbol.made for part in symbol.made[1]]
+        own = {symbol for symbol in self.symbols if symbol.kind == "argument"}
+        return own.union(*(part.arguments for part in made))
+
     def part(self, chosen: Callable[[Monomial], bool]) -> Polynomial:
         """The sum of some of its monomials."""
         return Polynomial({monomial: n for monomial, n in self.terms.items() if chosen(monomial)})

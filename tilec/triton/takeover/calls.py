@@ -10,11 +10,12 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from tilec.runtime.streams import current_stream_in
-from tilec.triton.known_launches import Known, KnownLaunches, Reader, tensor_classes
+from tilec.triton.known_launches import Known, KnownLaunches
+from tilec.triton.launch_keys import Form, Reader, tensor_classes
 from tilec.triton.takeover.assembly import with_assembly
 from tilec.triton.takeover.wish import Wish
 
@@ -30,13 +31,13 @@ class Launched:
     parameters: tuple[int, ...]
 
 
-class Form(NamedTuple):
-    """Calls alike: what reads their keys, none where an argument is of an unknown class; the places
-    of constants that are fractions, which launches do tell apart, exactly; names of arguments."""
+class Alike(NamedTuple):
+    """Calls alike: what reads their keys, none where an argument is of an unknown class; its form;
+    what makes of arguments the dict that a grid is given."""
 
     read: Reader | None
-    fractions: tuple[int, ...]
-    names: tuple[str, ...]
+    form: Form
+    bound: Callable[..., dict[str, Any]]
 
 
 class _Here(threading.local):
@@ -64,39 +65,34 @@ class Calls:
         }
         self._constants = frozenset(p.name for p in function.params if p.is_constexpr)
         self._known = KnownLaunches(_kinds())
-        self._forms: dict[Any, Form] = {}
+        self._alike: dict[Any, Alike] = {}
         self._runtime = importlib.import_module("triton.knobs").runtime
         self._stream: Callable[[int], int] = current_stream_in("torch")
 
-    def call(
-        self, arguments: tuple[Any, ...], named: Mapping[str, Any], grid: Any, warmup: bool
-    ) -> Any:
-        """Launches; gives Triton's compiled kernel."""
+    def run(self, *arguments: Any, grid: Any, warmup: bool, **named: Any) -> Any:
+        """Launches, as `JITFunction.run` is called; gives Triton's compiled kernel."""
         if warmup or self._function.pre_run_hooks or self._has_hooks():
             return with_assembly(self._run(*arguments, grid=grid, warmup=warmup, **named))
-        row = (*arguments, *named.values())
-        form = self._forms.get((*map(type, row), *named)) or self._form(row, named)
-        key, starts = None, ()
-        if form.read is not None:
-            if callable(grid):
-                bound = dict(self._defaults)
-                bound.update(zip(self._names, arguments, strict=False))
-                bound.update(named)
-                grid = grid(bound)
-            grid = tuple(grid)
-            fixed = [row[place].hex() for place in form.fractions]
-            key, starts = form.read(row, (grid, form.names, *fixed))
+        row = (*arguments, *named.values()) if named else arguments
+        alike = self._alike.get((*map(type, row), *named)) or self._alike_to(row, named)
+        if alike.read is None:
+            return with_assembly(self._run(*arguments, grid=grid, warmup=warmup, **named))
+        if callable(grid):
+            grid = grid(alike.bound(*row))
+        grid = tuple(grid)
+        key, starts = alike.read(row, grid)
         if key is None:
             return with_assembly(self._run(*arguments, grid=grid, warmup=warmup, **named))
         found = self._known.find(key, starts, row)
         if found is None:
-            return self._new(key, row, arguments, grid, named)
-        self._check_globals()
+            return self._new(alike, row, arguments, grid, named)
         known, kernel = found
+        if self._function.used_global_vals:
+            self._check_globals()
         known.start(starts, row, self._stream(known.plan.device_index))
         return kernel
 
-    def _form(self, row: Sequence[Any], named: Mapping[str, Any]) -> Form:
+    def _alike_to(self, row: Sequence[Any], named: Mapping[str, Any]) -> Alike:
         """What calls with arguments of these classes, given so, have alike."""
         names = (*self._names[: len(row) - len(named)], *named)
         fractions = tuple(
@@ -104,8 +100,11 @@ class Calls:
             for place, (name, value) in enumerate(zip(names, row, strict=False))
             if type(value) is float and (name in self._constants or name not in self._names)
         )
-        found = Form(self._known.reader(row), fractions, tuple(named))
-        self._forms[(*map(type, row), *named)] = found
+        form = Form(tuple(map(type, row)), tuple(named), fractions)
+        left = {name: value for name, value in self._defaults.items() if name not in names}
+        read = self._known.reader(form) if len(names) == len(row) else None
+        found = Alike(read, form, _binding(names, left))
+        self._alike[(*form.classes, *named)] = found
         return found
 
     def _has_hooks(self) -> bool:
@@ -123,7 +122,7 @@ class Calls:
                 )
 
     def _new(
-        self, key: Any, row: Sequence[Any], arguments: Sequence[Any], grid: Any,
+        self, alike: Alike, row: Sequence[Any], arguments: Sequence[Any], grid: Any,
         named: Mapping[str, Any],
     ) -> Any:  # fmt: skip
         """Triton's way; the launch is remembered where it can be."""
@@ -136,8 +135,21 @@ class Calls:
             of |= {name: len(arguments) + number for number, name in enumerate(named)}
             places = [of.get(self._names[number]) for number in last.parameters]
             pointers = [tensors.index(place) for place in places if place in tensors]
-            self._known.remember(key, last.known.seen_from(pointers, places), kernel)
+            known = last.known.seen_from(pointers, places)
+            gone = {of[name] for name in self._names if name in of and name not in self._constants}
+            ones = {at for at in gone.difference(places) if type(row[at]) is int and row[at] == 1}
+            known = replace(known, free=known.free | ones)
+            self._known.remember(alike.form, row, grid, known, kernel)
+            self._alike_to(row, named)
         return kernel
+
+
+def _binding(names: Sequence[str], defaults: Mapping[str, Any]) -> Callable[..., dict[str, Any]]:
+    """A function of arguments that gives them by these names, with the defaults."""
+    of = ", ".join(f"a{number}" for number in range(len(names)))
+    pairs = ", ".join(f"{name!r}: a{number}" for number, name in enumerate(names))
+    text = f"lambda {of}: {{{pairs}, **defaults}}"
+    return eval(compile(text, "<a launch's arguments>", "eval"), {"defaults": defaults})
 
 
 def _kinds() -> list[type]:

@@ -52,8 +52,7 @@ def taken(function: Any, wanted: Wish) -> Any:
     twin = copy.copy(function)
     if hasattr(function, "device_caches"):
         twin.device_caches = defaultdict(twin.create_binder)
-        calls = Calls(twin, functools.partial(_run_as, wanted, theirs, twin), wanted)
-        twin.run = functools.partial(_run, calls)
+        twin.run = Calls(twin, functools.partial(_run_as, wanted, theirs, twin), wanted).run
         return twin
     if not hasattr(function, "fn"):
         raise TypeError(f"expected a @triton.jit function, found {type(function).__name__}")
@@ -61,10 +60,6 @@ def taken(function: Any, wanted: Wish) -> Any:
     if hasattr(twin, "cache"):
         twin.cache = {}  # of best configurations: timed with the other compiler
     return twin
-
-
-def _run(calls: Calls, *arguments: Any, grid: Any, warmup: bool, **named: Any) -> Any:
-    return calls.call(arguments, named, grid, warmup)
 
 
 def _run_as(wanted: Wish, run: Any, *arguments: Any, **named: Any) -> Any:
@@ -102,6 +97,6 @@ def _running(theirs: Any) -> Any:
         calls = self.__dict__.get(_CALLS)
         if calls is None or calls.wish is not now:
             calls = self.__dict__[_CALLS] = Calls(self, functools.partial(theirs, self), now)
-        return calls.call(arguments, named, grid, warmup)
+        return calls.run(*arguments, grid=grid, warmup=warmup, **named)
 
     return run
