@@ -144,6 +144,11 @@ def test_pointers_lie_apart_or_as_they_did() -> None:
     assert lying_as([(0, 2, 1)], [8, 24, 40]) == [Lying(0, 2, 32, 32), Lying(0, 1, 16, 16)]
 
 
+def test_arrays_that_interleave_lie_as_they_did() -> None:
+    spans = [(0x1000, 0x1100), (0x1020, 0x1120)]
+    assert lying_of(spans, (0, 1), {0}, (0, 1), [0x1000, 0x1020]) == (Lying(0, 1, 0x20, 0x20),)
+
+
 def test_an_array_that_begins_behind_its_pointer_lies_elsewhere() -> None:
     spans, starts = [(0x1100, 0x1140), (0x2000, 0x2040)], [0x1000, 0x2000]
     (apart,) = lying_of(spans, (0, 1), {1}, (0, 1), starts)

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilec.runtime.arrays import describe
+from tilec.runtime.arrays import ArrayView, describe
 from tilec.triton.plan import Plan, plan_kernel
 from tilec.triton.reader import read_kernel
-from tilec.triton.shared_memory import Sharing, alone, shared, sharing
+from tilec.triton.shared_memory import Sharing, alone, interleave, shared, sharing
 
 KERNELS = Path(__file__).parent / "kernels"
 
@@ -50,6 +50,38 @@ def test_the_same_array_twice_is_one() -> None:
 def test_other_rows_of_the_same_memory_are_flat(x_stride: int, out_stride: int) -> None:
     """Of 29 elements a row of 30 is one longer: two rows have an element in common."""
     assert softmax(X, X, x_stride, out_stride).flat == {"x", "out"}
+
+
+def test_halves_of_rows_are_apart() -> None:
+    whole = np.zeros((4, 96), np.float32)
+    assert softmax(whole[:, :30], whole[:, 30:], 96, 96) == Sharing((0, 1))
+    assert softmax(whole[:, 48:], whole[:, :30], 96, 96) == Sharing((0, 1))
+    assert softmax(whole[:, :30], whole[:, 29:], 96, 96).flat == {"x", "out"}
+    assert softmax(whole[:, 80:], whole[1:, :25], 96, 96).flat == {"x", "out"}  # around the end
+    assert softmax(whole[:, :30], whole[:, 30:], 96, 48).flat == {"x", "out"}
+
+
+def test_what_interleaves_has_no_byte_in_common() -> None:
+    drawn = np.random.default_rng(3)
+    apart = 0
+    for _ in range(400):
+        sizes, steps = (
+            drawn.integers(1, 5, (2, 2)),
+            drawn.choice([-24, -3, 1, 2, 3, 8, 12, 24], (2, 2)),
+        )
+        starts = drawn.integers(200, 230, 2)
+        of = [
+            {int(start + i * step[0] + j * step[1]) for i in range(size[0]) for j in range(size[1])}
+            for start, size, step in zip(starts, sizes, steps, strict=True)
+        ]
+        one, two = (
+            ArrayView(int(start) * 4, tuple(size.tolist()), tuple(step.tolist()), "f32", ("cpu", 0))
+            for start, size, step in zip(starts, sizes, steps, strict=True)
+        )
+        if interleave(one, two):
+            apart += 1
+            assert of[0].isdisjoint(of[1])
+    assert apart > 40
 
 
 def added(starts: tuple[int, int, int], n: int) -> Sharing:

@@ -182,7 +182,9 @@ def lying_of(
         elif one in written or two in written:
             (low, high), (other_low, other_high) = spans[one], spans[two]
             least, most = apart + low - other_high, apart + high - other_low
-            if least < most:  # else both are empty
+            if least < apart < most:  # they interleave
+                found.append(Lying(first, second, apart, apart))
+            elif least < most:  # else both are empty
                 found.append(Lying(first, second, least, most))
     return tuple(dict.fromkeys(found))
 

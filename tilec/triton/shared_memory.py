@@ -4,6 +4,7 @@
     a[i] = a[i + 1]: two arrays, one of them written ->  one flat array, gathers and scatters
     x[i * s + j] written and read, rows overlap      ->  the same
     f(x, x[1:]) where x is written                   ->  the same, of both (joined_pointers.py)
+    the halves of each row: x[:, :n], x[:, n:]       ->  two arrays: they interleave
 
 What the compiler orders it orders by arrays, so that two which overlap, one of them written, have
 to become one.
@@ -122,9 +123,13 @@ def sharing(plan: Plan, views: Sequence[ArrayView], pointers: Mapping[str, Array
     """Which arrays of a launch are one, and which pointers have to be flat."""
     spans = spans_of(plan, views, pointers)
     same = [(v.pointer, v.shape, v.strides, v.dtype) for v in views]
+
+    def touch(one: int, two: int) -> bool:
+        return _touch(spans, one, two) and not interleave(views[one], views[two])
+
     groups: list[list[int]] = []
     for number in range(len(views)):
-        twins = [g for g in groups if same[g[0]] == same[number] and _touch(spans, g[0], number)]
+        twins = [g for g in groups if same[g[0]] == same[number] and touch(g[0], number)]
         if twins:
             twins[0].append(number)
         else:
@@ -132,7 +137,7 @@ def sharing(plan: Plan, views: Sequence[ArrayView], pointers: Mapping[str, Array
     flat: set[str] = set()
     for at, group in enumerate(groups):
         if not plan.written.isdisjoint(group):
-            others = [other for other in groups if _touch(spans, group[0], other[0])]
+            others = [other for other in groups if touch(group[0], other[0])]
             several = _accesses(plan, group) > 1 and _folds(views[group[0]])
             if len(others) > 1 or several:
                 flat |= {plan.arrays[n].root for other in [groups[at], *others] for n in other}
@@ -169,6 +174,28 @@ def _may_fold(rule: ArrayRule) -> bool:
         return True
     largest = constants[axis]
     return largest is not None and any(largest <= n for n in others if n is not None)
+
+
+def interleave(one: ArrayView, two: ArrayView) -> bool:
+    """Whether arrays have no byte in common because rows of one lie between rows of the other, as
+    far as a stride of both says: bytes apart, modulo that stride."""
+    strides = {abs(stride) * view.element_bytes for view in (one, two) for stride in view.strides}
+    for every in strides - {0}:
+        (low, bytes_), (other_low, other_bytes) = _row(one, every), _row(two, every)
+        between = (other_low - low) % every
+        if bytes_ <= between <= every - other_bytes:
+            return True
+    return False
+
+
+def _row(view: ArrayView, every: int) -> tuple[int, int]:
+    """The first byte of what dimensions span whose strides are no multiples of `every` bytes, and
+    how many it has: all of the array is there, and so many times `every` bytes further."""
+    strides = zip(view.shape, view.strides, strict=True)
+    inner = [(n, s) for n, s in strides if s * view.element_bytes % every]
+    sizes, steps = tuple(n for n, _ in inner), tuple(s for _, s in inner)
+    low, high = ArrayView(0, sizes, steps, view.dtype, view.device).extent()
+    return view.pointer + low, high - low
 
 
 def _touch(spans: Sequence[tuple[int, int]], one: int, two: int) -> bool:
