@@ -6,6 +6,7 @@ A kernel loads a tile of one or two dimensions, or sums tiles along a loop whose
 and stores it. Indices are shifted, turned, wrapped or clamped; masks are boxes, parts of boxes,
 conditions of a program, or no boxes at all. Numbers are whole, so that results are equal. Strides,
 sizes and shifts are drawn with them; a launch whose accesses leave the memory is drawn anew.
+With `--near` one program stores into the memory that it has loaded from, by another pointer.
 """
 
 from __future__ import annotations
@@ -236,26 +237,34 @@ class Kernel:
         return [x, out, *numbers]
 
 
-def check(seed: int, tally: Counter[str]) -> None:
-    """Draws one kernel, and compares all of the memory. AssertionError where it differs."""
+def check(seed: int, tally: Counter[str], *, near: bool = False) -> None:
+    """Draws one kernel, and compares all of the memory. AssertionError where it differs. `near`:
+    both pointers are into one array."""
     kernel = Kernel(random.Random(seed))
     arguments = kernel.arguments()
     x, out, *numbers = arguments
     expected = [x.copy(), out.copy()]
+    behind = FRONT
+    if near:
+        kernel.grid = (1, 1)
+        behind += kernel.draw.choice([-128, -100, -7, 1, 32, 50, 64, 300])
+        out, expected[1] = x, expected[0]
     try:
-        given = [Pointer(array, FRONT) for array in expected]
+        given = [Pointer(expected[0], FRONT), Pointer(expected[1], behind)]
         run(read_kernel(kernel.text), [*given, *numbers], kernel.grid)
     except IndexError:
         tally["left its memory"] += 1
         return
     compiled = tilec.triton.kernel(kernel.text).on("emulator")
-    compiled[kernel.grid](x[FRONT:], out[FRONT:], *numbers)
+    compiled[kernel.grid](x[FRONT:], out[behind:], *numbers)
     for name, found, right in zip(("x", "out"), (x, out), expected, strict=True):
         differ = np.flatnonzero(found != right)
         assert not differ.size, f"seed {seed}: {name}{differ[:8] - FRONT}: {found[differ[:8]]}"
     tally["equal"] += 1
     tally["accesses raised"] += len(compiled.plan().raised)
     tally["accesses kept"] += len(compiled.plan().kept)
+    joined = any(groups for _, _, groups, *_ in compiled._plans)
+    tally["joined" if joined else "apart"] += 1
 
 
 def main() -> None:
@@ -264,11 +273,12 @@ def main() -> None:
     parser.add_argument("--target", default="sm_80")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--near", action="store_true")
     arguments = parser.parse_args()
     os.environ["TILEC_TARGET"] = arguments.target
     tally: Counter[str] = Counter()
     for seed in range(arguments.seed, arguments.seed + arguments.count):
-        check(seed, tally)
+        check(seed, tally, near=arguments.near)
     print(f"{arguments.target}, seeds from {arguments.seed}: {dict(tally)}")
 
 

@@ -26,6 +26,17 @@ def test_random_kernels(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert tally["accesses kept"]
 
 
+def test_random_kernels_of_one_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loads and stores by pointers into one array, which are joined, or whose rows interleave."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    tally: Counter[str] = Counter()
+    for seed in range(5006, 5011):
+        check(seed, tally, near=True)
+    assert tally["equal"] == 5
+    assert tally["joined"]
+    assert tally["apart"]
+
+
 @pytest.mark.parametrize("target", MAIN)
 def test_random_tiles(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEC_TARGET", target)
