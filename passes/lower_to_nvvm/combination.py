@@ -15,12 +15,15 @@ from math import inf, nan
 from mlir import ir
 
 from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.tile import AssertOp
 from tilec.dialects.types import is_float
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import show_location
 from tilec.passes.lower_to_nvvm import control, elementwise
+from tilec.passes.lower_to_nvvm.inspection import lower_own_assert
 from tilec.passes.lower_to_nvvm.scalar_ops import create, select
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
+from tilec.passes.rewriting.locations import error_at
 
 ADDED_IN_A_ROW = 8
 """Floats: the longest chain of dependent additions before a sum becomes a tree. With this, and one
@@ -36,12 +39,21 @@ class Item:
 
 
 def inline_combination(
-    block: ir.Block, lhs: Sequence[ir.Value], rhs: Sequence[ir.Value], state: Lowering
+    block: ir.Block,
+    lhs: Sequence[ir.Value],
+    rhs: Sequence[ir.Value],
+    state: Lowering,
+    certain: Sequence[ir.Value] | None = None,
 ) -> Registers:
-    """Clones a combining region for the lowered scalars `lhs` and `rhs`; gives what it yields."""
+    """Clones a combining region for the lowered scalars `lhs` and `rhs`; gives what it yields.
+
+    Where one of `certain` (i1) is false they are anything, and nothing is asserted of them; None
+    where nobody knows, and nothing can be."""
     for argument, value in zip(block.arguments, [*lhs, *rhs], strict=True):
         state.values[argument] = value
+    before, state.certain = state.certain, certain
     lower_scalar_block(block, state)
+    state.certain = before
     *_, terminator = block.operations
     return [state.values[value] for value in terminator.operands]
 
@@ -57,6 +69,10 @@ def lower_scalar_block(block: ir.Block, state: Lowering) -> None:
             control.lower_region_op(op, state, lower_scalar_block)
         elif is_elementwise(op):
             elementwise.lower_elementwise(op, state)
+        elif isinstance(op.opview, AssertOp):
+            if state.certain is None:
+                raise error_at(op, "an assertion in the combination of a scan")
+            lower_own_assert(op.opview, state.certain, state)
         elif op.name != "gpu.yield":
             raise InternalError(f"{show_location(op)}: '{op.name}' in a combining region")
 
@@ -64,8 +80,9 @@ def lower_scalar_block(block: ir.Block, state: Lowering) -> None:
 class Combination:
     """A combining region and, where it has one, its neutral element."""
 
-    def __init__(self, block: ir.Block, state: Lowering) -> None:
-        self._block = block
+    def __init__(self, block: ir.Block, state: Lowering, *, speculates: bool = False) -> None:
+        """`speculates`: what is combined may not be taken, for other reasons than phantoms."""
+        self._block, self._speculates = block, speculates
         self._state = state
         self._neutral = _neutral_element(block, state)
         self.operation: str | None = None if self._neutral is None else _first_op(block).name
@@ -79,7 +96,9 @@ class Combination:
 
     def combine(self, first: Item, second: Item) -> Item:
         """The two in this order; a phantom leaves the other as it is."""
-        made = inline_combination(self._block, first.values, second.values, self._state)
+        counts = [flag for flag in (first.counts, second.counts) if flag is not None]
+        certain = None if self._speculates else counts
+        made = inline_combination(self._block, first.values, second.values, self._state, certain)
         if first.counts is None and second.counts is None:
             return Item(tuple(made))
         if second.counts is not None:

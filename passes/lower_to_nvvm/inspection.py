@@ -157,7 +157,21 @@ def _as_argument(op: tile.PrintOp, value: ir.Value, *, unsigned: bool) -> ir.Val
 def lower_assert(op: tile.AssertOp, state: Lowering) -> None:
     """Lowers tile.assert to one test a thread; the driver prints the first failure and ends the
     launch."""
-    failed = _failed(op, state)
+    _fail(op, _failed(op, state), state)
+
+
+def lower_own_assert(op: tile.AssertOp, certain: Sequence[ir.Value], state: Lowering) -> None:
+    """Lowers a tile.assert that each thread looks at for itself, where all of `certain` (i1) are
+    true: in a combining region, of what the thread combines."""
+    (holds,) = state.registers(op.condition)
+    failed = create("arith.xori", [holds, state.constant(state.i1, 1)], state.i1)
+    for flag in certain:
+        failed = create("arith.andi", [flag, failed], state.i1)
+    _fail(op, failed, state)
+
+
+def _fail(op: tile.AssertOp, failed: ir.Value, state: Lowering) -> None:
+    """Ends the launch where `failed` (i1) is true, with the op's message and place."""
     operation = op.operation
     function = ir.StringAttr(enclosing(operation, "func.func").attributes["sym_name"]).value
     location = source_location(operation.location)

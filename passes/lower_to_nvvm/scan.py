@@ -86,7 +86,7 @@ def _scan(op: ScanLike, state: Lowering) -> Scan:
         raise InternalError(
             f"{show_location(op.operation)}: no scan along axis {op.axis} of layout {layout}"
         )
-    return Scan(Combination(op.body, state), op.reverse, state)
+    return Scan(Combination(op.body, state, speculates=True), op.reverse, state)
 
 
 def _blocks(op: tile.ScanOp | gpu_tile.WarpScanOp, scan: Scan) -> Blocks:

@@ -89,6 +89,8 @@ class Lowering:
         """How many threads run it."""
         self.alone = False
         """Whether one thread runs it alone, its neighbours passing by."""
+        self.certain: Sequence[ir.Value] | None = None
+        """In a combining region: what is true where its values are elements, if that is known."""
         self.i1 = ir.IntegerType.get_signless(1)
         self.i32 = ir.IntegerType.get_signless(32)
         self.index = ir.IntegerType.get_signless(context.index_bits)

@@ -17,6 +17,7 @@ from target_names import MAIN
 
 import tilec.triton
 from tilec.messages.diagnostics import CompileError
+from tilec.runtime.emulator_device import FindingsError
 from tilec.runtime.errors import ArgumentError
 from tilec.triton.ahead import module_ahead
 
@@ -343,6 +344,42 @@ def body(lines: str, arguments: str = "%x: !tt.ptr<f32>, %n: i32") -> str:
 def test_errors(text: str, message: str) -> None:
     with pytest.raises(CompileError, match=message):
         module_ahead(text, "k.ttir")
+
+
+SUMMED = """
+module {
+  tt.func public @summed(%x: !tt.ptr<i32>, %out: !tt.ptr<i32>) {
+    %i = tt.make_range {end = 37 : i32, start = 0 : i32} : tensor<37xi32>
+    %0 = tt.splat %x : !tt.ptr<i32> -> tensor<37x!tt.ptr<i32>>
+    %1 = tt.addptr %0, %i : tensor<37x!tt.ptr<i32>>, tensor<37xi32>
+    %2 = tt.load %1 : tensor<37x!tt.ptr<i32>>
+    %3 = "tt.reduce"(%2) <{axis = 0 : i32}> ({
+    ^bb0(%a: i32, %b: i32):
+      %c100 = arith.constant 100 : i32
+      %s = arith.addi %a, %b : i32
+      %ok = arith.cmpi slt, %s, %c100 : i32
+      tt.assert %ok, "too much" : i1
+      %c0 = arith.constant 0 : i32
+      %some = arith.cmpi sgt, %b, %c0 : i32
+      tt.assert %some, "a phantom" : i1
+      tt.reduce.return %s : i32
+    }) : (tensor<37xi32>) -> i32
+    tt.store %out, %3 : !tt.ptr<i32>
+    tt.return
+  }
+}
+"""
+
+
+def test_assertions_where_elements_are_combined(target: str) -> None:
+    """Of what is combined, and of no phantom: Triton asserts so that no sum overflows."""
+    x, out = np.full(37, 2, np.int32), np.zeros(1, np.int32)
+    kernel = tilec.triton.kernel(SUMMED, "summed.ttir").on("emulator:check")
+    kernel[1](x, out)
+    assert out[0] == 74
+    x[36] = 40
+    with pytest.raises(FindingsError, match=r"too much.*summed\.ttir:13"):
+        kernel[1](x, out)
 
 
 def test_parameters_of_one_name_have_their_place() -> None:
