@@ -12,6 +12,8 @@ import pytest
 
 from tilec.messages.diagnostics import DoesNotFit, InternalError
 from tilec.runtime.errors import ArgumentError
+from tilec.triton.ahead import module_ahead
+from tilec.triton.reader import read_kernel
 from tilec.triton.takeover import backend, launcher
 from tilec.triton.takeover.backend import end_at_text
 from tilec.triton.takeover.emulated import HostInterface, run_once
@@ -72,6 +74,24 @@ def test_what_is_imported_ends_at_its_text() -> None:
     assert found["tilec"](TEXT, metadata) == TEXT
     assert called == []
     assert metadata == {"name": "k", "tilec": True, "shared": 0, "tmem_size": 0}
+
+
+@pytest.mark.parametrize("start", ["module {", "module attributes {a.b = 1 : i32} {"])
+def test_products_and_sums_are_rounded_where_that_is_asked(start: str) -> None:
+    """`enable_fp_fusion=False`: the text says so, as Triton's has no place for it."""
+    body = TEXT.replace("%0 = arith.constant", "%1 = arith.constant").replace(
+        "tt.store", "%0 = arith.mulf %1, %1 : f32\n  tt.store"
+    )
+    for contracts in (True, False):
+        found: dict[str, Any] = stages([])
+        end_at_text(found, "error", contracts=contracts)
+        text = found["tilec"](f"{start}\n{body}}}", {})
+        assert read_kernel(text).contracts is contracts
+        assert ("fastmath<contract>" in str(module_ahead(text, "k.ttir"))) is contracts
+    found = stages([])
+    end_at_text(found, "error", contracts=False)
+    with pytest.raises(backend.CompileError, match="a text without a module"):
+        found["tilec"](TEXT, {})
 
 
 def test_what_is_not_goes_on() -> None:

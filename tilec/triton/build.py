@@ -35,7 +35,8 @@ class Builder:
         self.plan, self.forms = plan, plan.forms
         self.index_type = ir.IndexType.get()
         self.offset_element = f"i{index_bits}"
-        self.contract = ir.Attribute.parse("#arith.fastmath<contract>")
+        contract = "contract" if plan.function.contracts else "none"
+        self.contract = ir.Attribute.parse(f"#arith.fastmath<{contract}>")
         self.approximate = ir.Attribute.parse("#arith.fastmath<afn>")
         self.values: dict[Value, ir.Value] = {}
         self.indices: dict[Value, ir.Value] = {}

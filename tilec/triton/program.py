@@ -121,7 +121,8 @@ class Op:
 @dataclass(eq=False)
 class Function:
     """A `tt.func`. `given`: the attributes of each argument; `blocks`: the body's; `module`: the
-    functions beside it, by name, which it may call."""
+    functions beside it, by name, which it may call; `contracts`: whether a product and a sum may be
+    one rounding."""
 
     name: str
     location: Location
@@ -130,6 +131,7 @@ class Function:
     blocks: list[Block]
     is_public: bool
     module: Mapping[str, Function] = field(default_factory=dict)
+    contracts: bool = True
 
     def error(self, why: str) -> CompileError:
         """An error about the function as a whole."""

@@ -39,6 +39,10 @@ MOST_LINES = 200_000
 
 Scope = dict[str, list[Value]]
 
+SEPARATE = "tilec.contract = false"
+"""An attribute of a module: each product and each sum is rounded. Triton has an option for it, and
+no place in the text (`enable_fp_fusion`)."""
+
 
 def read_ttir(text: str, name: str = "<ttir>") -> list[Function]:
     """Every function of a module, in order. CompileError, with the line, for what is no TTIR."""
@@ -76,8 +80,10 @@ class _Reader:
                 found.append(self._guarded(self._function))
             else:
                 self.at += 1
+        separate = any(line.startswith("module") and SEPARATE in line for line in self.lines)
         for function in found:
             function.module = {other.name: other for other in found}
+            function.contracts = not separate
         return found
 
     def _guarded(self, read: Callable[[], Function]) -> Function:

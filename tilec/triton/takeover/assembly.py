@@ -30,7 +30,8 @@ class Assembly(dict[str, Any]):
         target = target_for_device((arch // 10, arch % 10))
         if target is None:
             raise KeyError(stage)
-        return compile_module(module_ahead(self[TEXT], f"{self._compiled.name}.ttir"), target).ptx
+        text, name = bytes(self[STAGE]).decode(), f"{self._compiled.name}.{TEXT}"
+        return compile_module(module_ahead(text, name), target).ptx
 
 
 def with_assembly(compiled: Any) -> Any:

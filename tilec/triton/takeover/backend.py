@@ -10,6 +10,7 @@ its cache on disk, hold the text; `launcher.py` launches it.
 from __future__ import annotations
 
 import functools
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 from tilec.call.dependencies import compiler_digest
 from tilec.messages.diagnostics import CompileError
 from tilec.triton.ahead import module_ahead
-from tilec.triton.reader import read_kernel
+from tilec.triton.reader import SEPARATE, read_kernel
 from tilec.triton.takeover.emulated import emulated_target, emulator
 from tilec.triton.takeover.wish import TRITON, FallbackWarning, wish
 
@@ -46,7 +47,8 @@ def backend_class(theirs: Any) -> Any:
         def add_stages(self, stages: dict[str, Stage], options: Any, *language: Any) -> None:
             super().add_stages(stages, options, *language)
             if self.wish is not None:
-                end_at_text(stages, self.wish.otherwise)
+                contracts = getattr(options, "enable_fp_fusion", True)
+                end_at_text(stages, self.wish.otherwise, contracts=contracts)
 
         def hash(self) -> str:
             plain = super().hash()
@@ -74,20 +76,23 @@ def host_backend_class(backend: Any) -> Any:
     return HostBackend
 
 
-def end_at_text(stages: dict[str, Stage], otherwise: str) -> None:
-    """Puts tilec's stage in place of those behind TTIR, which it runs where it may and must."""
+def end_at_text(stages: dict[str, Stage], otherwise: str, *, contracts: bool = True) -> None:
+    """Puts tilec's stage in place of those behind TTIR, which it runs where it may and must.
+    `contracts`: whether a product and a sum may be one rounding."""
     names = list(stages)
     first = names.index(TEXT) + 1 if TEXT in names else 0
     behind = {name: stages.pop(name) for name in names[first:]}
-    stages[STAGE] = functools.partial(_imported, behind, otherwise)
+    stages[STAGE] = functools.partial(_imported, behind, otherwise, contracts)
 
 
 def _imported(
-    behind: Mapping[str, Stage], otherwise: str, module: Any, metadata: dict[str, Any]
-) -> Any:
+    behind: Mapping[str, Stage], otherwise: str, contracts: bool, module: Any,
+    metadata: dict[str, Any],
+) -> Any:  # fmt: skip
     """The text of a kernel that tilec imports, else Triton's machine code or a CompileError."""
     text = str(module)
     try:
+        text = text if contracts else _separate(text)
         metadata["name"] = _name_of(text)
     except CompileError as error:
         if otherwise != TRITON:
@@ -100,6 +105,18 @@ def _imported(
     # What the CTAs of a launch have of these, the launch decides.
     metadata.update({STAGE: True, "shared": 0, "tmem_size": 0})
     return text
+
+
+def _separate(text: str) -> str:
+    """A text whose module says that products and sums are rounded each. CompileError for one
+    without a module."""
+    made, count = re.subn(
+        r"^module(?: attributes \{(.*?)\})? \{", rf"module attributes {{{SEPARATE}, \1}} {{", text,
+        count=1, flags=re.MULTILINE,
+    )  # fmt: skip
+    if not count:
+        raise CompileError("enable_fp_fusion=False of a text without a module")
+    return made.replace(f"{SEPARATE}, }}", f"{SEPARATE}}}", 1)
 
 
 def _name_of(text: str) -> str:
