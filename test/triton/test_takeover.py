@@ -115,6 +115,17 @@ def test_hooks_hear_of_launches_and_warmup_does_not_launch(
     assert torch.equal(out, x + x)
 
 
+@pytest.mark.parametrize("fuses", [True, False])
+def test_products_and_sums_are_one_rounding_where_they_may_be(taken: None, fuses: bool) -> None:
+    x, out = torch.randn(64), torch.zeros(64)
+    given = {"grid": (1,), "enable_fp_fusion": fuses}
+    warm = jit_kernels.scaled.warmup(out, x, 64, 2.5, **given)
+    assert ("fma" in warm.asm["ptx"]) is fuses
+    launched = jit_kernels.scaled[(1,)](out, x, 64, 2.5, enable_fp_fusion=fuses)
+    assert ("fma" in launched.asm["ptx"]) is fuses
+    torch.testing.assert_close(out, 2.5 * x + 3.5)
+
+
 OFFSET = tl.constexpr(3)
 
 
