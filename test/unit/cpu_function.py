@@ -6,6 +6,8 @@ holds for the hardware.
 
 The code is generated for a baseline, never for the CPU at hand, whose instructions may round in
 ways of their own: AVX512-BF16's `vcvtneps2bf16` flushes subnormals (Intel SDM).
+
+It is not optimised: that takes LLVM longer than 65,536 calls of slower code do.
 """
 
 from __future__ import annotations
@@ -65,14 +67,14 @@ def machine_for(cpu: str | None = None, features: str = "") -> llvm.TargetMachin
     llvm.initialize_all_asmprinters()
     cpu = cpu or baseline(llvm.get_host_cpu_features())
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=cpu, features=features, opt=2, jit=True
+        cpu=cpu, features=features, opt=0, jit=True
     )
 
 
 @cache
 def _optimizer(cpu: str | None) -> tuple[llvm.TargetMachine, llvm.PassBuilder]:
     machine = machine_for(cpu)
-    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    options = llvm.create_pipeline_tuning_options(speed_level=0)
     return machine, llvm.create_pass_builder(machine, options)
 
 
@@ -220,7 +222,9 @@ class CpuFunction:
         )
         machine, builder = _optimizer(cpu)
         module.data_layout = str(machine.target_data)
-        builder.getModulePassManager().run(module, builder)
+        manager = llvm.create_new_module_pass_manager()
+        manager.add_global_dead_code_eliminate_pass()
+        manager.run(module, builder)
         self._engine = llvm.create_mcjit_compiler(module, machine_for(cpu))
         self._engine.finalize_object()
         arguments = [ctypes.c_void_p] * (len(argument_types) + 1) + [ctypes.c_int64]
