@@ -31,8 +31,9 @@ buffers written before the wait for their asynchronous readers (a bug of the pas
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import zip_longest
+from typing import NamedTuple
 
 from mlir import ir
 
@@ -49,6 +50,7 @@ from tilec.passes.analysis.array_accesses import ArrayAccess
 from tilec.passes.analysis.async_readers import reads_for_products
 from tilec.passes.analysis.shared_accesses import (
     Access,
+    Counters,
     accesses_inside,
     accesses_of,
     ring_counters,
@@ -66,8 +68,7 @@ MOST_GROUPS = 8
 """Groups told apart; older ones count as the last, which costs a barrier too many at worst."""
 
 
-@dataclass(frozen=True)
-class Pending:
+class Pending(NamedTuple):
     """The accesses that a later one may have to be ordered behind. `seen`: those since the last
     sync. `in_flight`: asynchronous writes that may not be finished. `multiplying`, `storing`: reads
     of tensor cores and of tensor stores that may not be, by group, newest first; the first group of
@@ -105,11 +106,12 @@ class Pending:
 
     def synced(self) -> Pending:
         """What is pending behind a sync of all threads: only what is asynchronous."""
-        return replace(self, seen=frozenset())
+        return self._replace(seen=frozenset())
 
     def saw(self, accesses: Iterable[Access | ArrayAccess]) -> Pending:
         """The same with `accesses` seen, too."""
-        return replace(self, seen=self.seen.union(accesses))
+        seen = self.seen.union(accesses)
+        return self if len(seen) == len(self.seen) else self._replace(seen=seen)
 
     @property
     def stored(self) -> Group:
@@ -154,22 +156,30 @@ class _Kernel:
     warps: int
     roles: OpMap[int]
     context: PassContext
-    _accesses: OpMap[list[Access | ArrayAccess]] = field(default_factory=OpMap)
-    _inside: OpMap[list[Access | ArrayAccess]] = field(default_factory=OpMap)
+    _accesses: OpMap[Group] = field(default_factory=OpMap)
+    _inside: OpMap[Group] = field(default_factory=OpMap)
     _ordering: dict[ir.Block, list[ir.OpView]] = field(default_factory=dict)
+    _counters: OpMap[Counters] = field(default_factory=OpMap)
 
-    def accesses(self, view: ir.OpView) -> list[Access | ArrayAccess]:
-        """The accesses of one op."""
+    def accesses(self, view: ir.OpView) -> Group:
+        """The accesses of one op: a set keeps the hashes of what it holds."""
         found = self._accesses.get(view.operation)
         if found is None:
-            found = self._accesses[view.operation] = accesses_of(view, self.context)
+            found = self._accesses[view.operation] = frozenset(accesses_of(view, self.context))
         return found
 
-    def inside(self, role: ir.Operation) -> list[Access | ArrayAccess]:
+    def inside(self, role: ir.Operation) -> Group:
         """The accesses of all ops of a role."""
         found = self._inside.get(role)
         if found is None:
-            found = self._inside[role] = accesses_inside(role, self.context)
+            found = self._inside[role] = frozenset(accesses_inside(role, self.context))
+        return found
+
+    def counters(self, loop: ir.Operation) -> Counters:
+        """The counts of rings that a loop carries, which no sync changes."""
+        found = self._counters.get(loop)
+        if found is None:
+            found = self._counters[loop] = ring_counters(loop)
         return found
 
     def ops(self, block: ir.Block) -> list[ir.OpView]:
@@ -226,7 +236,7 @@ class _Walk:
                 pending = _waited(view, pending)
             elif ends_products(view):
                 # All threads wait for what one issued: nothing is left to tell anybody.
-                pending = replace(pending, multiplying=())
+                pending = pending._replace(multiplying=())
             elif isinstance(view, RoleOp):
                 pending = self._role(view, pending)
             elif op.name in LOOPS:
@@ -304,7 +314,7 @@ class _Walk:
         del self.placed[count:]
 
     def _iterations(self, loop: ir.Operation, pending: Pending) -> Pending:
-        counters = ring_counters(loop)
+        counters = self._kernel.counters(loop)
         pending = pending.map(lambda access: access.first_iteration(counters))
         while True:
             after = pending
@@ -339,19 +349,19 @@ def _orders(view: ir.OpView) -> bool:
     return meets or ends(view) is not None or waits_at(view) is not None
 
 
-def _seen(view: ir.OpView, accesses: list[Access | ArrayAccess], pending: Pending) -> Pending:
+def _seen(view: ir.OpView, accesses: Group, pending: Pending) -> Pending:
     """Adds the accesses of an op to what is pending, either as made at once or as lasting until
     something ends them."""
     end = until(view)
     if end is Until.COPIES_WAITED:
-        return replace(pending, in_flight=pending.in_flight.union(accesses))
+        return pending._replace(in_flight=pending.in_flight.union(accesses))
     if reads_for_products(view):
         # Products into one accumulator keep their order; what they read is read until awaited.
         reads = [access for access in accesses if not access.writes]
-        return replace(pending, multiplying=_first(reads, pending.multiplying))
+        return pending._replace(multiplying=_first(reads, pending.multiplying))
     if end is Until.STORES_WAITED:
         opened = pending.storing or (frozenset(),)
-        return replace(pending, storing=(opened[0].union(accesses), *opened[1:]))
+        return pending._replace(storing=(opened[0].union(accesses), *opened[1:]))
     return pending if end is Until.BYTES_COUNTED else pending.saw(accesses)
 
 
@@ -359,16 +369,16 @@ def _waited(view: ir.OpView, pending: Pending) -> Pending:
     """A wait turns what it surely ends into accesses made; a commit opens the next group."""
     if isinstance(view, TmaCommitOp):
         closed = pending.storing or (frozenset(),)
-        return replace(pending, storing=_first((), closed))
+        return pending._replace(storing=_first((), closed))
     if ends(view) is Until.COPIES_WAITED:
         left = pending.in_flight if view.pending else frozenset()
-        return replace(pending.saw(pending.in_flight), in_flight=left)
+        return pending.saw(pending.in_flight)._replace(in_flight=left)
     if ends(view) is Until.PRODUCTS_WAITED:
         left, done = pending.multiplying[: view.pending], pending.multiplying[view.pending :]
-        return replace(pending.saw(frozenset().union(*done)), multiplying=left)
+        return pending.saw(frozenset().union(*done))._replace(multiplying=left)
     kept = 1 + view.pending
     left, done = pending.storing[:kept], pending.storing[kept:]
-    return replace(pending.saw(frozenset().union(*done)), storing=left)
+    return pending.saw(frozenset().union(*done))._replace(storing=left)
 
 
 def _first(
