@@ -24,7 +24,7 @@ from functools import partial
 from mlir import ir
 
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.copies.fill_pieces import fill_in_pieces
+from tilec.passes.copies.fill_pieces import fill_in_pieces, has_fills
 from tilec.passes.rewriting.walk import kernels
 from tilec.passes.roles.parts import parts_of
 
@@ -36,7 +36,7 @@ from tilec.passes.roles.parts import parts_of
 )
 def fill_piecewise(module: ir.Module, context: PassContext) -> None:
     """Loads what fills buffers piece by piece where registers are short."""
-    for function in kernels(module):
+    for function in filter(has_fills, kernels(module)):
         for part in parts_of(function, context):
             if fill_in_pieces(partial(part.peak, function), part.registers):
                 context.report.add(

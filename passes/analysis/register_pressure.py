@@ -10,7 +10,7 @@ not where they come one by one from memory.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -93,14 +93,14 @@ def tiles_apart(function: ir.Operation, block: ir.Block) -> set[ir.Value]:
         elif isinstance(op.opview, GatherOp) and is_tile(op.results[0]):
             if index_run(op.opview, facts)[1] * element_bytes(op.opview.src) < WORD_BYTES:
                 found.add(op.results[0])
-        elif any(operand in found for operand in op.operands):
+        elif found and any(operand in found for operand in op.operands):
             found.update(filter(is_tile, op.results))
     return found
 
 
 def registers_of(value: ir.Value, apart: Collection[ir.Value] = (), index_bits: int = 64) -> int:
     """The 32-bit registers of a thread that one tile or scalar takes; 0 for what is neither."""
-    if not (is_tile(value) or is_pending(value)):
+    if not _is_tiled(value):
         return int(isinstance(value.type, (ir.IntegerType, ir.IndexType, ir.FloatType)))
     kind = tile_of(value) if is_pending(value) else value
     of = element(kind)
@@ -127,27 +127,37 @@ class _Pressure:
         """The peak of a block, behind which the values `behind` are still needed."""
         live = set(behind)
         held = self._together(live)
-        peaks = [Peak(held, None)]
+        most, place = held, None
         operations = [view.operation for view in block.operations]
         self._look_through(operations)
         for op in reversed(operations):
             for result in live.intersection(op.results):
                 live.remove(result)
                 held -= self._size(result)
-            needed = self._holding(op.operands)
+            operands = list(op.operands)
+            needed = self._holding(operands)
             if list(op.regions):
                 outer = {v for v in self._holding(_read_inside(op)) if not is_inside(v, op)}
                 repeats = op.name in ("scf.for", "scf.while")
                 around = live.union(outer) if repeats else live
-                peaks += (self.most(b, around) for r in op.regions for b in r.blocks)
+                for inner in (self.most(b, around) for r in op.regions for b in r.blocks):
+                    if inner.registers > most:
+                        most, place = inner.registers, inner.op
                 needed |= outer
             for value in needed - live:
                 live.add(value)
                 held += self._size(value)
-            fragments = {value for value in op.operands if self._is_fragment(value)}
-            streams = (min(self._size(v), AHEAD) for v in op.operands if self._is_stream(v))
-            peaks.append(Peak(held + self._together(fragments) + sum(streams), op))
-        return max(peaks, key=lambda found: found.registers)
+            here = held + self._read_now(operands)
+            if here > most:
+                most, place = here, op
+        return Peak(most, place)
+
+    def _read_now(self, operands: Sequence[ir.Value]) -> int:
+        """The registers of operands that come as their op takes them: fragments, and a part of each
+        stream."""
+        fragments = {value for value in operands if self._is_fragment(value)}
+        streams = [value for value in operands if self._is_stream(value)]
+        return self._together(fragments) + sum(min(self._size(v), AHEAD) for v in streams)
 
     def _look_through(self, operations: list[ir.Operation]) -> None:
         """Backwards where values go, then forwards what holds them: each step knows the one before
@@ -165,9 +175,10 @@ class _Pressure:
     def _holders(self, value: ir.Value) -> frozenset[ir.Value]:
         """The values whose registers hold `value`: itself, or those that it is cheaply computed
         from."""
-        if value not in self._held:
-            self._held[value] = self._find_holders(value)
-        return self._held[value]
+        found = self._held.get(value)
+        if found is None:
+            found = self._held[value] = self._find_holders(value)
+        return found
 
     def _find_holders(self, value: ir.Value) -> frozenset[ir.Value]:
         itself = frozenset([value])
@@ -190,20 +201,21 @@ class _Pressure:
         """Whether a tile is loaded for one elementwise op of the same block, maybe converted, and
         no op between could show other threads a difference. ptxas then loads its elements as that
         op takes them."""
-        if value not in self._streams:
-            loaded = value not in self._apart and _is_loaded(value)
-            self._streams[value] = loaded and _goes_to_one_op(value)
-        return self._streams[value]
+        found = self._streams.get(value)
+        if found is None:
+            loaded = _is_tiled(value) and value not in self._apart and _is_loaded(value)
+            found = self._streams[value] = loaded and _goes_to_one_op(value)
+        return found
 
     def _is_fragment(self, value: ir.Value) -> bool:
         """Whether a tile comes from a buffer, maybe by cheap ops, for matrix instructions of the
         same block. It is then loaded in front of them; where registers are short, a part in front
         of each."""
-        if value not in self._fragments:
-            self._fragments[value] = self._comes_from_buffer(value) and self._goes_to_products(
-                value
-            )
-        return self._fragments[value]
+        found = self._fragments.get(value)
+        if found is None:
+            loaded = _is_tiled(value) and self._comes_from_buffer(value)
+            found = self._fragments[value] = loaded and self._goes_to_products(value)
+        return found
 
     def _comes_from_buffer(self, value: ir.Value) -> bool:
         # Each value once: there may be exponentially many ways to it, as in a sorting network,
@@ -247,9 +259,15 @@ class _Pressure:
         return sum(map(self._size, values))
 
     def _size(self, value: ir.Value) -> int:
-        if value not in self._sizes:
-            self._sizes[value] = registers_of(value, self._apart, self._index_bits)
-        return self._sizes[value]
+        found = self._sizes.get(value)
+        if found is None:
+            found = self._sizes[value] = registers_of(value, self._apart, self._index_bits)
+        return found
+
+
+def _is_tiled(value: ir.Value) -> bool:
+    """Whether a value is a tile, or one that is on its way."""
+    return is_tile(value) or is_pending(value)
 
 
 def _is_loaded(value: ir.Value) -> bool:

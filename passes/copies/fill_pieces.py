@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, of_kind
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import BufferStoreOp, ViewOp
 from tilec.dialects.gpu_tile.types import buffer_of, is_tensor_buffer, layout_attr, layout_of
@@ -34,6 +34,7 @@ from tilec.passes.analysis.register_pressure import Peak
 from tilec.passes.rewriting.loops import clone_mapped
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, i32_constant
+from tilec.passes.rewriting.walk import find_ops
 
 LEAST_VALUES = 16
 """Elements of a thread's piece: with fewer on their way it waits for memory most of the time (16
@@ -63,6 +64,11 @@ def fill_in_pieces(most: Callable[[], Peak], registers: int) -> bool:
     return changed
 
 
+def has_fills(op: ir.Operation) -> bool:
+    """Whether there is a fill inside an op: a glance, beside what looking for the peak takes."""
+    return any(_fill_by(store) is not None for store in find_ops(op, BufferStoreOp))
+
+
 def _halve_around(op: ir.Operation) -> bool:
     """Halves a fill that has begun and is not done at `op`. Whether there is one with halves."""
     block = [view.operation for view in op.block.operations]
@@ -75,13 +81,17 @@ def _halve_around(op: ir.Operation) -> bool:
 
 
 def _fills(block: ir.Block) -> list[Fill]:
-    found = []
-    for view in block.operations:
-        if isinstance(view, BufferStoreOp) and not is_tensor_buffer(view.dst):
-            makers = _makers(view)
-            if any(isinstance(op.opview, LoadOp) for op in makers):
-                found.append(Fill(view.operation, tuple(makers)))
-    return found
+    stores = of_kind(block.operations, BufferStoreOp)
+    return [fill for store in stores if (fill := _fill_by(store.operation)) is not None]
+
+
+def _fill_by(store: ir.Operation) -> Fill | None:
+    """What a store fills a buffer with; None if that is not loaded for it alone."""
+    if is_tensor_buffer(store.opview.dst):
+        return None
+    makers = _makers(store.opview)
+    is_loaded = any(isinstance(op.opview, LoadOp) for op in makers)
+    return Fill(store, tuple(makers)) if is_loaded else None
 
 
 def _makers(store: BufferStoreOp) -> list[ir.Operation]:
