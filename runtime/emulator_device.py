@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -11,6 +10,7 @@ from typing import Any
 
 from tilec.executable.grid import check_grid
 from tilec.executable.kernel import AbiSlot, CompiledKernel
+from tilec.executable.thread_lock import ThreadLock
 from tilec.runtime import emulator
 from tilec.runtime.arrays import HOST, ArrayView, describe
 from tilec.runtime.errors import ArgumentError, DeviceError
@@ -78,11 +78,11 @@ class EmulatorDevice:
         self.mode = mode
         self.progress = sys.stderr.isatty() if progress is None else progress
         self._warned: set[str] = set()
-        self._lock = threading.Lock()
+        self._alone = ThreadLock()
 
     def load(self, kernel: CompiledKernel) -> EmulatedKernel:
         """Decodes the PTX, unless it did lately; raises what `tilec.runtime.emulator.load` does."""
-        with self._lock:
+        with self._alone.lock:
             return EmulatedKernel(kernel, emulator.load(kernel.ptx))
 
     def run_of(
@@ -129,7 +129,7 @@ class EmulatorDevice:
         if run is None:
             return
         kernel = loaded.kernel
-        with self._lock:
+        with self._alone.lock:
             result = run.program.run(
                 run.entry,
                 run.grid,

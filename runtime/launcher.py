@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilec.executable.grid import Grid, GridRule, check_grid, compile_grid
 from tilec.executable.kernel import CompiledKernel, Parameter
+from tilec.executable.thread_lock import ThreadLock
 from tilec.runtime.arrays import CUDA, UNKNOWN_DEVICE, ArrayView, describe
 from tilec.runtime.cuda.context import device_of_pointer
 from tilec.runtime.cuda.fast_call import FastCall, build_fast_call, build_slow_call
@@ -89,7 +90,7 @@ class Launcher:
         self.run = build_slow_call(name, self.arguments, self._launch)
         self.number = new_number(self)
         self._resolve = resolve
-        self._lock = threading.RLock()
+        self._alone = ThreadLock(threading.RLock)
         self._fast: dict[tuple[Reader, ...], FastCall] = {}
         self._last: FastCall | None = None
         self.outside: tuple[Outside, ...] = ()
@@ -128,7 +129,7 @@ class Launcher:
         """The names of the arrays that a call of described arguments may change."""
         arrays = [(name, value) for name, value in bound.items() if isinstance(value, ArrayView)]
         device = device_of(arrays, self.device)
-        with self._lock:
+        with self._alone.lock:
             return self._resolve(device, bound).written()
 
     @short_traceback
@@ -148,7 +149,7 @@ class Launcher:
         bound = self._bind(values, number)
         arrays = {name: value for name, value in bound.items() if isinstance(value, ArrayView)}
         device = device_of(list(arrays.items()), self.device)
-        with self._lock:
+        with self._alone.lock:
             kernel = self._resolve(device, bound)
             rule = self._rule(kernel)
         parameters = [_parameter_value(parameter, bound) for parameter in kernel.parameters]
@@ -156,7 +157,7 @@ class Launcher:
         given = None if grid is None else check_grid(grid)
         if given is None:
             given = fixed if of_scalars is None else of_scalars(_scalars(parameters))
-        with self._lock:
+        with self._alone.lock:
             if kernel.counts(given) > kernel.most_programs:
                 kernel = self._resolve(device, bound, given)
             loaded = device.load(kernel)
@@ -172,7 +173,7 @@ class Launcher:
     def prepared(self, device: Any, bound: Mapping[str, Any], grid: Grid | None) -> Prepared:
         """What a call of described arguments would launch on `device`, checked as at a call;
         nothing is loaded. ArgumentError where the arguments do not fit, or there is no grid."""
-        with self._lock:
+        with self._alone.lock:
             kernel = self._resolve(device, bound)
             rule = self._rule(kernel)
             parameters = tuple(_parameter_value(p, bound) for p in kernel.parameters)

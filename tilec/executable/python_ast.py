@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-import threading
 from typing import Any
 
-_LOCK = threading.Lock()
+from tilec.executable.thread_lock import ThreadLock
+
+_ALONE = ThreadLock()
 
 
 def parse_python(text: str, mode: str = "exec") -> Any:
     """Calls `ast.parse` one at a time: before Python 3.11.6 two threads in it may end in a
     SystemError ("AST constructor recursion depth mismatch", python/cpython issue 106905)."""
-    with _LOCK:
+    with _ALONE.lock:
         return ast.parse(text, mode=mode)
