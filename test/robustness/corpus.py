@@ -3,6 +3,7 @@ all passes for kernels that use every unit of every target."""
 
 from __future__ import annotations
 
+import functools
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -49,8 +50,9 @@ class Subject:
     command: tuple[str, ...]
 
 
+@functools.cache
 def subjects() -> list[Subject]:
-    """Every text with every command that reads it."""
+    """Every text with every command that reads it; made once a process, in half a minute."""
     stages = [s for name in STAGED for target in TARGETS for s in stages_of(name, target)]
     return [*_files(), *_ops(), *stages]
 

@@ -241,6 +241,8 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing after these")
     arguments = parser.parse_args()
     arguments.deadline = time.monotonic() + 60 * arguments.minutes
+    if arguments.kind == "texts":
+        subjects()  # here, for all processes
     total = Tally()
     windows = range(arguments.start, arguments.count, WINDOW)
     with ProcessPoolExecutor(arguments.jobs, multiprocessing.get_context("fork")) as pool:
