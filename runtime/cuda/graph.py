@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
 from typing import Any
 
 from tilec.runtime.cuda.context import CudaContext
@@ -43,11 +42,6 @@ class Graph:
     def __enter__(self) -> Graph:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         with self._context.entered():
             self._context.driver.cuGraphExecDestroy(self._made)
