@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,12 +26,22 @@ def load_kernel(path: str, name: str | None = None) -> Kernel:
 
 def kernel_of(module: ModuleType, path: str, name: str | None = None) -> Kernel:
     """The kernel of a file that was run; see `load_kernel`."""
-    found = [_untuned(value) for value in vars(module).values()]
-    kernels = {
+    return _untuned(picked(kernels_of(module, path), path, name))
+
+
+def kernels_of(module: ModuleType, path: str) -> dict[str, Any]:
+    """The kernels that a file declares, by name: each a `Kernel`, or a tuned one around it."""
+    return {
         value.name: value
-        for value in found
-        if isinstance(value, Kernel) and value.fn.__code__.co_filename == str(_absolute(path))
+        for value in vars(module).values()
+        if isinstance(kernel := _untuned(value), Kernel)
+        and kernel.fn.__code__.co_filename == str(_absolute(path))
     }
+
+
+def picked(kernels: Mapping[str, Any], path: str, name: str | None) -> Any:
+    """The kernel `name` of those of a file, the only one where nobody says which. CompileError
+    where there is none, or there are several."""
     known = ", ".join(kernels) or "none; a kernel is a function under @tilec.kernel"
     if name is None:
         if len(kernels) != 1:

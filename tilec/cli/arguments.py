@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from tilec.call.signature import parse_constant
+from tilec.call.signature import NAME, parse_constant
 from tilec.hardware.target import TARGETS, find_target
 from tilec.terms.demands import KERNEL_DEMANDS, Demand, Demands
 
@@ -56,6 +56,37 @@ def given_demands(arguments: argparse.Namespace) -> Demands:
     """The demands whose options were given, by name."""
     given = {name: getattr(arguments, name) for name in KERNEL_DEMANDS}
     return cast(Demands, {name: value for name, value in given.items() if value is not None})
+
+
+def add_constants(parser: argparse.ArgumentParser) -> None:
+    """`--const NAME=VALUE`, repeated: pairs of a name and a value."""
+    parser.add_argument(
+        "--const",
+        action="append",
+        default=[],
+        type=usage(_constant),
+        metavar="NAME=VALUE",
+        help="a constant of a Python kernel; repeated",
+    )
+
+
+def _constant(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not NAME.fullmatch(name):
+        raise ValueError(f"expected NAME=VALUE, found {text!r}")
+    return name, parse_constant(value)
+
+
+def add_dimensions(parser: argparse.ArgumentParser, name: str, what: str) -> None:
+    """The option `name` for one to three sizes, as of a grid."""
+    parser.add_argument(f"--{name}", type=usage(_dimensions), metavar="X[,Y[,Z]]", help=what)
+
+
+def _dimensions(text: str) -> tuple[int, ...]:
+    parts = text.split(",")
+    if len(parts) > 3 or not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise ValueError(f"expected one to three positive numbers, found {text!r}")
+    return tuple(map(int, parts))
 
 
 def option_of(name: str) -> str:

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from tilec.cli.arguments import usage
+from tilec.cli.arguments import add_dimensions, usage
 from tilec.cli.drawn_arguments import parse_drawn
 from tilec.messages.diagnostics import CompileError, Location
 from tilec.runtime.emulator import (
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("block", "threads of a CTA; default: the entry's .reqntid"),
         ("cluster", "CTAs of a cluster; default: the entry's .reqnctapercluster, or 1"),
     ):
-        parser.add_argument(f"--{name}", type=usage(_dimensions), metavar="X[,Y[,Z]]", help=what)
+        add_dimensions(parser, name, what)
     for name, default, what in (
         ("shared", 0, "bytes of dynamic shared memory; default: 0"),
         ("seed", 0, "of the random numbers; default: 0"),
@@ -206,13 +206,6 @@ def _as_json(entry: str, findings: list[Finding], result: Result) -> dict[str, A
         "printed": result.printed,
         "statistics": asdict(result.statistics),
     }  # fmt: skip
-
-
-def _dimensions(text: str) -> tuple[int, ...]:
-    parts = text.split(",")
-    if len(parts) > 3 or not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise ValueError(f"expected one to three positive numbers, found {text!r}")
-    return tuple(map(int, parts))
 
 
 def _count(text: str) -> int:

@@ -52,6 +52,7 @@ COMMANDS = {
     ),
     "run": Command("tilec.cli.run", "run a Python file's kernels on a GPU or the emulator"),
     "check": Command("tilec.cli.check", "look for races in the PTX of any compiler"),
+    "tune": Command("tilec.cli.tune", "choose a tuned kernel's configuration ahead of time"),
     "refit": Command(
         "tilec.cli.refit", "time products on this GPU, and fit what predictions go by"
     ),

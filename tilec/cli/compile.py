@@ -26,8 +26,8 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.call.signature import NAME, add_promises, parse_constant, parse_spec
-from tilec.cli.arguments import add_demand, add_target, split_name, usage
+from tilec.call.signature import add_promises, parse_spec
+from tilec.cli.arguments import add_constants, add_demand, add_target, split_name, usage
 from tilec.cli.input import Input, read_tile
 from tilec.cli.streams import write_out
 from tilec.compile.assembler import assemble, disassemble
@@ -76,14 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SPEC",
         help="an argument of a Python kernel, e.g. 'a:bf16[?,?:8;?:8,1]' or n:i32; repeated",
     )
-    parser.add_argument(
-        "--const",
-        action="append",
-        default=[],
-        type=usage(_constant),
-        metavar="NAME=VALUE",
-        help="a constant of a Python kernel; repeated",
-    )
+    add_constants(parser)
     parser.add_argument(
         "--index-bits",
         type=int,
@@ -108,13 +101,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dump-dir", metavar="DIR", help="write the program after every pass (or $TILEC_DUMP)"
     )
     parser.set_defaults(fail=parser.error)
-
-
-def _constant(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals or not NAME.fullmatch(name):
-        raise ValueError(f"expected NAME=VALUE, found {text!r}")
-    return name, parse_constant(value)
 
 
 def run(arguments: argparse.Namespace) -> int:

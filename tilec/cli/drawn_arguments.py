@@ -39,8 +39,12 @@ _MOST_BYTES = 1 << 32
 
 @dataclass(frozen=True)
 class DrawnArgument:
-    """One argument: a `value`, or an array (and a tensor map of it, where it has a `box`)."""
+    """One argument: a `value`, or an array (and a tensor map of it, where it has a `box`).
 
+    `name`: empty where none was given.
+    """
+
+    name: str
     dtype: np.dtype | None
     value: Any = None
     shape: tuple[int, ...] = ()
@@ -60,13 +64,17 @@ class DrawnArgument:
         return TensorMap(array, self.shape[::-1], strides, self.box[::-1], self.swizzle)
 
     def _array(self, random: np.random.Generator) -> np.ndarray:
+        array = self.blank()
+        array[...] = self._content(random)
+        return array
+
+    def blank(self) -> np.ndarray:
+        """The array of zeros, which take no memory before somebody writes them."""
         assert self.dtype is not None
         span = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
         memory = np.zeros(span, self.dtype)
         bytes_of = [stride * self.dtype.itemsize for stride in self.strides]
-        array = np.lib.stride_tricks.as_strided(memory, self.shape, bytes_of)
-        array[...] = self._content(random)
-        return array
+        return np.lib.stride_tricks.as_strided(memory, self.shape, bytes_of)
 
     def _content(self, random: np.random.Generator) -> np.ndarray:
         assert self.dtype is not None
@@ -89,14 +97,14 @@ def parse_drawn(text: str) -> DrawnArgument:
     match = _SPEC.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"wrong argument {text!r}; expected e.g. a:f16[64,128] or n:i32=64")
-    name, value = match["dtype"], match["value"]
-    if name == "bytes" and value is not None:
-        return DrawnArgument(None, bytes.fromhex(value))
-    if name not in DTYPES:
-        raise ValueError(f"argument {text!r}: unknown dtype {name!r}; known: {', '.join(DTYPES)}")
-    dtype = DTYPES[name]
+    name, word, value = match["name"] or "", match["dtype"], match["value"]
+    if word == "bytes" and value is not None:
+        return DrawnArgument(name, None, bytes.fromhex(value))
+    if word not in DTYPES:
+        raise ValueError(f"argument {text!r}: unknown dtype {word!r}; known: {', '.join(DTYPES)}")
+    dtype = DTYPES[word]
     if value is not None:
-        return DrawnArgument(dtype, _number(value, dtype))
+        return DrawnArgument(name, dtype, _number(value, dtype))
     shape = _sizes(text, "size", match["sizes"], ",")
     keys = _keys(text, match["keys"])
     row_major = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
@@ -114,7 +122,7 @@ def parse_drawn(text: str) -> DrawnArgument:
     if not fill.startswith("@") and fill not in ("random", "range"):
         _number(fill, dtype)
     swizzle = _sizes(text, "swizzle", keys.get("swizzle", "0"), "x")[0]
-    return DrawnArgument(dtype, None, shape, strides, fill, box, swizzle)
+    return DrawnArgument(name, dtype, None, shape, strides, fill, box, swizzle)
 
 
 def _keys(text: str, rest: str) -> dict[str, str]:

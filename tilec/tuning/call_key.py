@@ -11,6 +11,7 @@ from tilec.call.call_form import parts_of
 from tilec.call.dependencies import source_digest
 from tilec.call.jit import Kernel
 from tilec.costs.machine import Machine
+from tilec.executable.grid import check_grid
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.facts import index_bits, observe_parameter
 from tilec.terms.groups import Group
@@ -47,7 +48,7 @@ def tuning_key(
             for name in (p.name, *_parts(bound[p.name]))
         },
         "index_bits": index_bits(arrays),
-        "grid": None if grid is None else str(grid),
+        "grid": None if grid is None else str(check_grid(grid)),
     }
 
 

@@ -24,6 +24,7 @@ from tilec.runtime.cuda.scratch import ScratchArray
 from tilec.runtime.cuda.stopwatch import Stopwatch
 from tilec.tuning.agreement import difference
 from tilec.tuning.candidates import Candidate
+from tilec.tuning.progress import Phase, Step
 
 LEAST_ROUNDS = 5
 """Of each candidate: a median that two disturbed rounds do not move."""
@@ -64,7 +65,7 @@ def measure(
     grid: Any,
     stream: int,
     tolerance: float | None,
-    step: Callable[[], Any],
+    phase: Phase,
 ) -> tuple[dict[int, Measured], dict[int, str]]:
     """Times by number, and what is wrong with those that computed something else than the first.
 
@@ -84,11 +85,12 @@ def measure(
         launcher, parts = kernel.taken_apart({**values, **candidate.constants})
         arguments = {**parts, **copies}.values()
         runners[number] = _Runner(functools.partial(launcher, *arguments, grid=grid, stream=stream))
-    wrong = _compare(runners, list(scratch.values()), device, tolerance, step)
+    with phase("comparing results", len(runners)) as step:
+        wrong = _compare(runners, list(scratch.values()), device, tolerance, step)
     right = {number: runner for number, runner in runners.items() if number not in wrong}
     flush_bytes = 2 * device_properties(device.index).l2_bytes
     with Stopwatch(context, stream, flush_bytes) as watch:
-        _time(list(right.values()), watch, updated)
+        _time(list(right.values()), watch, updated, phase)
     return {number: _summary(runner.times) for number, runner in right.items()}, wrong
 
 
@@ -97,7 +99,7 @@ def _compare(
     scratch: Sequence[ScratchArray],
     device: Any,
     tolerance: float | None,
-    step: Callable[[], Any],
+    step: Step,
 ) -> dict[int, str]:
     """Launches each once; what is wrong with those whose results differ from the first's."""
     expected: list[np.ndarray] | None = None
@@ -119,24 +121,28 @@ def _compare(
     return wrong
 
 
-def _time(runners: list[_Runner], watch: Stopwatch, updated: Sequence[ScratchArray]) -> None:
+def _time(
+    runners: list[_Runner], watch: Stopwatch, updated: Sequence[ScratchArray], phase: Phase
+) -> None:
     """Rounds over all runners, in an order drawn anew each time; drops the hopeless ones early."""
-    order = list(runners)
     rng = random.Random(0)
-    rounds = LEAST_ROUNDS
-    number = 0
-    while number < rounds:
-        rng.shuffle(order)
-        for runner in order:
-            for copy in updated:
-                copy.restore()
-            runner.times.append(watch.measure(runner.launch))
-        number += 1
-        if number == LEAST_ROUNDS:
-            medians = {id(runner): statistics.median(runner.times) for runner in order}
-            best = min(medians.values())
-            order = [runner for runner in order if medians[id(runner)] <= HOPELESS * best]
-            rounds = int(min(MOST_ROUNDS, max(LEAST_ROUNDS, BUDGET_MS * 1000 / max(best, 1.0))))
+
+    def play(order: list[_Runner], rounds: int, what: str) -> None:
+        with phase(what, rounds * len(order)) as step:
+            for _ in range(rounds):
+                rng.shuffle(order)
+                for runner in order:
+                    for copy in updated:
+                        copy.restore()
+                    runner.times.append(watch.measure(runner.launch))
+                    step()
+
+    play(list(runners), LEAST_ROUNDS, "timing all")
+    medians = {id(runner): statistics.median(runner.times) for runner in runners}
+    best = min(medians.values())
+    rounds = int(min(MOST_ROUNDS, max(LEAST_ROUNDS, BUDGET_MS * 1000 / max(best, 1.0))))
+    hopeful = [runner for runner in runners if medians[id(runner)] <= HOPELESS * best]
+    play(hopeful, rounds - LEAST_ROUNDS, "timing the best")
 
 
 def _summary(times: list[float]) -> Measured:

@@ -15,6 +15,7 @@ from tilec.messages.diagnostics import CompileError
 from tilec.terms.demands import NUM_WARPS
 from tilec.tuning.candidates import Candidate
 from tilec.tuning.outcome import Trial
+from tilec.tuning.progress import Phase
 
 
 @dataclass(frozen=True)
@@ -34,19 +35,23 @@ def rank(
     device: Any,
     bound: Mapping[str, Any],
     machine: Machine,
-    grid: Any = None,
+    grid: Any,
+    phase: Phase,
 ) -> Ranking:
     """Predicts every candidate; one that does not build, or cannot run, is rejected in its trial.
 
     CompileError where none builds: then the mistake is the kernel's.
     """
     known: dict[Any, KernelWork | CompileError] = {}
+    with phase("predicting", len(candidates)) as step:
+        for candidate in candidates:
+            key = _building_key(candidate)
+            if key not in known:
+                known[key] = _work(kernel, candidate, device, bound, machine, grid)
+            step()
     trials, works = [], []
     for candidate in candidates:
-        key = _building_key(candidate)
-        if key not in known:
-            known[key] = _work(kernel, candidate, device, bound, machine, grid)
-        found = known[key]
+        found = known[_building_key(candidate)]
         if isinstance(found, CompileError):
             trials.append(Trial(candidate, rejected=f"does not compile: {found.message}"))
             continue

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-from tqdm import tqdm
 
 from tilec.call.jit import Kernel
 from tilec.costs.machine import Machine
@@ -18,6 +15,7 @@ from tilec.tuning.candidates import Candidate
 from tilec.tuning.compilation import compile_candidates, first_that_compiles
 from tilec.tuning.measurement import Measured, measure
 from tilec.tuning.outcome import Outcome, Trial
+from tilec.tuning.progress import Progress
 from tilec.tuning.ranking import Ranking, rank
 
 
@@ -43,7 +41,7 @@ class Call:
 class Settings:
     """`most`: how many candidates are compiled and timed; the default comes on top.
 
-    `tolerance`: see `DType.tolerance`; `progress`: None shows a bar on terminals.
+    `tolerance`: see `DType.tolerance`; `progress`: see `Progress`.
     """
 
     most: int = 12
@@ -57,14 +55,19 @@ def tune(call: Call, candidates: Sequence[Candidate], settings: Settings) -> Out
     CompileError where no candidate compiles. What a launch raises is passed on.
     """
     start = time.perf_counter()
-    ranking = rank(call.kernel, candidates, call.device, call.bound, call.machine, call.grid)
+    progress = Progress(call.kernel.name, settings.progress)
+    ranking = rank(
+        call.kernel, candidates, call.device, call.bound, call.machine, call.grid, progress.phase
+    )
     can_measure = call.device.kind == "cuda" and not is_captured(call.device.context, call.stream)
-    chosen = _by_measuring if can_measure else _by_model
-    outcome = chosen(call, ranking, settings)
+    if can_measure:
+        outcome = _by_measuring(call, ranking, settings, progress)
+    else:
+        outcome = _by_model(call, ranking)
     return replace(outcome, seconds=time.perf_counter() - start)
 
 
-def _by_model(call: Call, ranking: Ranking, settings: Settings) -> Outcome:
+def _by_model(call: Call, ranking: Ranking) -> Outcome:
     """The best predicted candidate that compiles."""
     order = _ranked(ranking.trials)
     tried = [ranking.trials[n].candidate for n in order]
@@ -79,7 +82,7 @@ def _by_model(call: Call, ranking: Ranking, settings: Settings) -> Outcome:
     return _outcome(call, trials, order[first], "model", why, ranking)
 
 
-def _by_measuring(call: Call, ranking: Ranking, settings: Settings) -> Outcome:
+def _by_measuring(call: Call, ranking: Ranking, settings: Settings, progress: Progress) -> Outcome:
     """The fastest of the best predicted candidates, and the default among them."""
     trials = list(ranking.trials)
     order = _ranked(ranking.trials)
@@ -89,32 +92,24 @@ def _by_measuring(call: Call, ranking: Ranking, settings: Settings) -> Outcome:
             trials[number] = replace(trials[number], rejected="not timed: the model prefers others")
     tried = {n: trials[n].candidate for n in taken}
     variants = {n: (call.variant_of(candidate), candidate) for n, candidate in tried.items()}
-    shown = None if settings.progress is None else not settings.progress
-    with tqdm(
-        total=2 * len(variants),
-        desc=f"tuning {call.kernel.name}",
-        unit="step",
-        disable=shown,
-        leave=False,
-        file=sys.stderr,
-    ) as bar:
-        failures = compile_candidates(variants, call.device, call.bound, bar.update)
-        running = {n: variant for n, variant in variants.items() if n not in failures}
-        times: dict[int, Measured] = {}
-        if running:
-            times, wrong = measure(
-                running,
-                call.device,
-                call.values,
-                call.bound,
-                writes=ranking.writes,
-                updates=ranking.updates,
-                grid=call.grid,
-                stream=call.stream,
-                tolerance=settings.tolerance,
-                step=bar.update,
-            )
-            failures |= wrong
+    with progress.phase("compiling", len(variants)) as step:
+        failures = compile_candidates(variants, call.device, call.bound, step)
+    running = {n: variant for n, variant in variants.items() if n not in failures}
+    times: dict[int, Measured] = {}
+    if running:
+        times, wrong = measure(
+            running,
+            call.device,
+            call.values,
+            call.bound,
+            writes=ranking.writes,
+            updates=ranking.updates,
+            grid=call.grid,
+            stream=call.stream,
+            tolerance=settings.tolerance,
+            phase=progress.phase,
+        )
+        failures |= wrong
     for number, reason in failures.items():
         trials[number] = replace(trials[number], rejected=reason)
     if not times:

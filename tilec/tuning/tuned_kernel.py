@@ -82,6 +82,11 @@ class TunedKernel(Generic[P]):
         self.number = new_number(self)
         self.__module__, self.__qualname__ = kernel.fn.__module__, kernel.fn.__qualname__
 
+    @property
+    def file(self) -> Path | None:
+        """Where winners are kept; None for nowhere."""
+        return self._file or default_file()
+
     def __repr__(self) -> str:
         return f"<tuned kernel {self.name}, {len(self.candidates)} candidates>"
 
@@ -180,7 +185,7 @@ class TunedKernel(Generic[P]):
         key = tuning_key(self.kernel, bound, given, machine, grid)
         candidates = self._matching(given)
         mode = _mode()
-        path = self._file or default_file()
+        path = self.file
         keeper = None if path is None else WinnerFile(path)
         found = keeper.find(key, candidates) if keeper and mode != "again" else None
         if found is None and (mode == "0" or len(candidates) == 1):
@@ -306,7 +311,8 @@ def autotune(
     space that leaves points out. The kernel as it stands is always candidate 0. `most`: how many
     of those that the model finds best are compiled and timed. `file`: where winners are kept (see
     `store.default_file`). `tolerance`: of the comparison of results, relative to the largest
-    value. `progress`: whether to show a bar; None for where standard error is a terminal.
+    value. `progress`: whether to show bars, with the time left, of what takes more than 2 s; None
+    for where standard error is a terminal.
 
     ValueError or TypeError at once for names the kernel does not have, empty or huge spaces.
     """
