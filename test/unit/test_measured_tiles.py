@@ -16,8 +16,9 @@ from tilec.costs.rates import sm_90a
 from tilec.costs.work import Stored
 from tilec.ops.product_facts import Product
 from tilec.ops.tile_choice import TileChoice, choose_tiles
+from tilec.ops.tile_names import tile_named
 from tilec.refit.drawn_products import DrawnProduct
-from tilec.refit.drawn_tiles import prediction, tile_named
+from tilec.refit.drawn_tiles import prediction
 from tilec.refit.record import read_record
 
 RECORD = Path(__file__).parents[1] / "bench" / "results" / sm_90a.RATES.record

@@ -24,10 +24,11 @@ from tilec.costs.model import predict
 from tilec.costs.rates import Rates, rates_of
 from tilec.hardware.target import find_target
 from tilec.ops.product_work import work_of
+from tilec.ops.tile_names import name_of, tile_named
 from tilec.refit import measuring, product_timing
 from tilec.refit.compile_ahead import compile_all, compile_tiles
 from tilec.refit.drawn_products import DrawnProduct, draw
-from tilec.refit.drawn_tiles import draw_tiles, name_of, prediction, tile_named
+from tilec.refit.drawn_tiles import draw_tiles, prediction
 from tilec.refit.fitting import fit, names_of, value_of, with_values
 from tilec.refit.product_timing import ProductTimer, WrongResult
 from tilec.refit.rates_file import rates_text

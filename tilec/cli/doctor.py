@@ -26,8 +26,10 @@ from tilec.hardware.target import (
     why_not_its_own,
 )
 from tilec.messages.diagnostics import CompileError, InternalError
+from tilec.ops.measured_tiles import table_of
 from tilec.runtime.cuda.device import cuda_device
 from tilec.runtime.cuda.driver import check, device_count, load_driver
+from tilec.runtime.cuda.properties import device_properties
 from tilec.runtime.errors import DeviceError
 
 
@@ -142,7 +144,23 @@ def _devices() -> Iterator[Finding]:
         yield _driver(version, count)
     for index in range(count):
         yield _device(index)
+        yield from _table(index)
     yield Finding("emulator", "ok", "runs the PTX of every target on the CPU")
+
+
+def _table(index: int) -> Iterator[Finding]:
+    """The table of measured tiles for a GPU, if tilec comes with one."""
+    found = device_properties(index)
+    table = table_of(found.name, found.multiprocessors)
+    if table is None:
+        return
+    count = f"{len(table.rows)} of {table.products} common products, timed on {table.measured}"
+    subject = f"cuda:{index} tiles"
+    if table.stale:
+        text = f"stale, so that the model's choices stand: {table.stale}"
+        yield Finding(subject, "missing", text, "tilec refit --table")
+    else:
+        yield Finding(subject, "ok", f"measured ones for {count}; of all others the model chooses")
 
 
 def _driver(version: int, devices: int) -> Finding:

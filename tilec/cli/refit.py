@@ -2,9 +2,11 @@
 
 Products and tiles are drawn by a seed, each result is checked before it is timed; others, drawn by
 the next seed, judge the fit. Timings are written to DIR/products-TARGET-DATE.json, and where the
-fit is better than the rates that stand in tilec, it is written to DIR/TARGET.py. Both belong to
-tilec (CONTRIBUTING.md, "Changing a target's rates"), so send them. Nothing else should run on the
-GPU meanwhile.
+fit is better than the rates that stand in tilec, it is written to DIR/TARGET.py. With --table
+nothing is fitted: products that many programs compute are timed in the tiles nearest the model's
+choice, and where one of those is over 3 % faster it goes into DIR/DEVICE.json, which `tilec.ops`
+consults (tilec/ops/tables). All of these belong to tilec (CONTRIBUTING.md, "Changing a target's
+rates"), so send them. Nothing else should run on the GPU meanwhile.
 """
 
 from __future__ import annotations
@@ -15,20 +17,23 @@ import platform
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
 import tilec
 from tilec.call.device_target import target_of
 from tilec.cli.parser import AT_FAULT, DONE
-from tilec.costs.machine import machine_of
+from tilec.costs.machine import Machine, machine_of
 from tilec.costs.rates import rates_of
 from tilec.messages.diagnostics import CompileError
+from tilec.ops.measured_tiles import TileTable, file_name
 from tilec.refit.fitting import ROUNDS, fit, names_of, value_of
 from tilec.refit.measuring import Draw, measure
 from tilec.refit.rates_file import rates_text
 from tilec.refit.record import FIT, TEST, RecordError, Run, check_runs, read_record, record_text
 from tilec.refit.scores import cases_of, is_better, score
+from tilec.refit.tile_table import measure_table
 from tilec.runtime.arrays import CUDA
 from tilec.runtime.cuda.driver import check, load_driver
 from tilec.runtime.device import device as find_device
@@ -40,10 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path("refit"))
     parser.add_argument("--device", metavar="NAME", default="cuda", help="cuda or cuda:N")
     parser.add_argument("--record", metavar="FILE", type=Path, help="fit to this; measure nothing")
+    parser.add_argument(
+        "--table", action="store_true", help="time common products for tilec/ops/tables instead"
+    )
     parser.add_argument("--minutes", type=float, default=8.0, help="at most, about (8)")
     parser.add_argument("--seed", type=int, default=1, help="of what is drawn (1)")
     parser.add_argument("--products", type=int, default=600, help="drawn (600)")
-    parser.add_argument("--tiles", type=int, default=6, help="of each (6)")
+    parser.add_argument("--tiles", type=int, help="of each (6; with --table 20)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,6 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     today = datetime.date.today().isoformat()
     wrong: list[str] = []
     try:
+        if arguments.table:
+            return _tabled(arguments, today)
         if arguments.record is not None:
             runs, versions = read_record(arguments.record), _versions()
             record = arguments.record.name
@@ -65,24 +75,55 @@ def run(arguments: argparse.Namespace) -> int:
         raise CompileError(str(error)) from None
     path = _refitted(runs, record, today, versions, arguments.out)
     print(f"rates: {path}" if path else "no better than those that stand in tilec: these stay")
+    return _ended(wrong)
+
+
+def _tabled(arguments: argparse.Namespace, today: str) -> int:
+    """Measures a table of tiles and writes it; the exit code."""
+    device, machine = _machine(arguments.device)
+    tiles = 20 if arguments.tiles is None else arguments.tiles
+    rows, count, wrong = measure_table(
+        device, machine, tiles, arguments.seed, arguments.minutes, _complain
+    )
+    for name, row in rows.items():
+        gain = row.model_us / row.us
+        print(f"{name:30} {row.model:20} {row.model_us:9.2f} us  {row.tile:20} {gain:.3f}")
+    print(f"{len(rows)} of {count} products are faster in another tile than the model's")
+    table = TileTable(machine.name, machine.multiprocessors, tilec.__version__, today, count, rows)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    path = arguments.out / file_name(machine.name)
+    path.write_text(table.text())
+    print(f"table: {path}")
+    return _ended(wrong)
+
+
+def _ended(wrong: Sequence[str]) -> int:
+    """The exit code; says what was wrong."""
     for message in wrong:
         print(f"wrong, and left out: {message}", file=sys.stderr)
     return AT_FAULT if wrong else DONE
 
 
-def _measured(arguments: argparse.Namespace) -> tuple[list[Run], list[str], dict[str, str]]:
-    """Measures: gives what was timed, what was wrong, and with which versions."""
-    device = find_device(arguments.device)
+def _machine(name: str) -> tuple[Any, Machine]:
+    """The GPU of that name, and what predictions go by. DeviceError for what is none."""
+    device = find_device(name)
     if device.kind != CUDA:
         raise DeviceError(f"{device.name} has no speed to be measured: name a GPU, or --record")
     machine = machine_of(device, target_of(device))
     print(f"{machine.name}, {machine.target.name}: {machine.figures}", flush=True)
-    what = Draw(arguments.seed, arguments.products, arguments.tiles)
+    return device, machine
 
-    def complain(text: str) -> None:
-        print(f"left out: {text}", file=sys.stderr)
 
-    runs, wrong = measure(device, machine, what, arguments.minutes, complain)
+def _complain(text: str) -> None:
+    print(f"left out: {text}", file=sys.stderr)
+
+
+def _measured(arguments: argparse.Namespace) -> tuple[list[Run], list[str], dict[str, str]]:
+    """Measures: gives what was timed, what was wrong, and with which versions."""
+    device, machine = _machine(arguments.device)
+    tiles = 6 if arguments.tiles is None else arguments.tiles
+    what = Draw(arguments.seed, arguments.products, tiles)
+    runs, wrong = measure(device, machine, what, arguments.minutes, _complain)
     timed = [len(tiles) for run in runs for tiles in run.products.values()]
     print(f"{len(timed)} of {what.products} products timed, in {sum(timed)} tiles")
     number = check(load_driver().cuDriverGetVersion(), "asking the driver for its version")

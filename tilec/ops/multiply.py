@@ -61,7 +61,7 @@ def matmul(
     ArgumentError (a TypeError) names the argument that is wrong. Where torch traces the call, or
     wants a gradient, it is `tilec.ops.torch.matmul`: with respect to a, b, bias and residual.
     """
-    factor, scale_array = _factor(scale)
+    factor, scale_array = factor_of(scale)
     if not a_scale is b_scale is None:
         given = {"bias": bias, "row_scale": row_scale, "column_scale": column_scale}
         given |= {"scale": scale_array, "residual": residual, "out": out}
@@ -85,7 +85,7 @@ def matmul(
     return _as_operator(a, b, placed, {**epilogue, **scales, **dtypes})
 
 
-def _factor(scale: Any) -> tuple[float, Any]:
+def factor_of(scale: Any) -> tuple[float, Any]:
     """A scale that is a number, and one that is an array."""
     if scale is None or not isinstance(scale, numbers.Real):
         return 1.0, scale

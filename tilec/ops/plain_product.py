@@ -48,8 +48,19 @@ def multiply_plain(
 def _multiply(
     values: dict[str, Any], options: Options, factor: float, device: Any, stream: Any, tune: bool
 ) -> tuple[Any, Launch | None]:
-    """The whole way: describes and checks the arrays, plans, launches where there is something
-    to compute. Gives the result and the launch."""
+    """The whole way: launches where there is something to compute. Gives the result and the
+    launch."""
+    launch = prepared(values, options, factor, device, stream)
+    if launch is not None:
+        launch.run(tune)
+    return values["out"], launch
+
+
+def prepared(
+    values: dict[str, Any], options: Options, factor: float, device: Any, stream: Any
+) -> Launch | None:
+    """Describes and checks the arrays, adds `out` to `values` where that is missing, and plans the
+    launch; None where there is nothing to compute."""
     for name, value in values.items():
         refuse_gradients(name, value)
     number = None if stream is None else stream_number(stream)
@@ -59,13 +70,11 @@ def _multiply(
         values["out"] = new_array(values["a"], views["a"], plan.out_shape, plan.out_dtype)
         views["out"] = located(describe(values["out"], "out", number))
     if 0 in plan.out_shape:
-        return values["out"], None
+        return None
     check_overlap(views)
     where = find_device(device) if isinstance(device, str) else device
     found = device_of(list(views.items()), where)
-    launch = Launch(plan, values, views, factor, found, number)
-    launch.run(tune)
-    return values["out"], launch
+    return Launch(plan, values, views, factor, found, number)
 
 
 def _made(launch: Launch) -> Made:

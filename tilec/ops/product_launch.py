@@ -17,6 +17,7 @@ from tilec.ops import matmul_kernel
 from tilec.ops.aligned_operands import aligned_copy, copied_order, operands_to_copy
 from tilec.ops.batch_dimensions import with_dimensions
 from tilec.ops.launch_steps import FACTOR, OwnArrays, Step
+from tilec.ops.measured_tiles import measured_choice
 from tilec.ops.multiply_plan import Plan, View
 from tilec.ops.product_work import ALONE
 from tilec.ops.tail_launch import SUMS, step_with_tail
@@ -26,9 +27,11 @@ from tilec.ops.tile_choice import (
     TURN_WARPS,
     TileChoice,
     choose_tiles,
+    product_of,
     tile_space,
     wide_unit,
 )
+from tilec.ops.tile_names import words_of
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launcher import common_stream
@@ -162,11 +165,20 @@ class Launch:
     def _splits(self) -> int:
         return 1 if self.choice is None else self.choice.splits
 
-    @cached_property
+    @property
     def choice(self) -> TileChoice | None:
         """The tiles, None where `tl.auto` serves."""
+        return self._chosen[0]
+
+    @property
+    def reason(self) -> str:
+        """Says which tiles these are, and why."""
+        return self._chosen[1]
+
+    @cached_property
+    def _chosen(self) -> tuple[TileChoice | None, str]:
         if self.given is not None:
-            return self.given
+            return self.given, "given"
         plan = self.plan
         machine = machine_of(self.device, target_of(self.device))
         # The partial sums of a caller's own stream would be freed on another.
@@ -176,9 +188,16 @@ class Launch:
         precision = "f32" if plan.constants["KEPT"] else plan.constants["PRECISION"]
         ctas = MOST_CTAS if self._has_tensor_maps else 1
         is_plain = not plan.constants["PARTS"] and plan.constants["ACTIVATION"] is None
-        return choose_tiles(
+        found = choose_tiles(
             *(*sizes, plan.dtype, precision, machine, splits, a, b, ctas, is_plain, c)
         )
+        if found is None:
+            return None, "tl.auto: see the kernel's own report"
+        said = f"{words_of(found)}: the model's choice, {found.us:.1f} us by prediction"
+        if not is_plain or (splits, ctas) != (MOST_SPLITS, MOST_CTAS):
+            return found, said
+        product = product_of(*sizes, plan.dtype, precision, a, b, c)
+        return measured_choice(found, product, machine) or (found, said)
 
     @property
     def _has_tensor_maps(self) -> bool:

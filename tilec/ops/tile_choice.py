@@ -161,10 +161,25 @@ def choose_tiles(
     fills = tiles >= machine.multiprocessors and min(m, n) > USUAL_SIDE // 2
     if fills and wide is Unit.WARPS:
         return None
-    kind = "tf32" if dtype == tl.f32 else "f8" if dtype.is_fp8 else str(dtype)
-    product = Product(m, n, max(k, 1), batch, kind, dtype.bits // 8, a, b, precision == "f32", c)
+    product = product_of(m, n, k, batch, dtype, precision, a, b, c)
     choices = tile_choices(product, machine, most_splits, most_ctas, is_plain)
-    return completed(min(choices, key=_preference), product, machine, is_plain and most_ctas > 1)
+    return completed(min(choices, key=preference), product, machine, is_plain and most_ctas > 1)
+
+
+def product_of(
+    m: int,
+    n: int,
+    k: int,
+    batch: int,
+    dtype: DType,
+    precision: str,
+    a: Memory,
+    b: Memory,
+    c: Memory,
+) -> Product:
+    """The product as the model sees it. `precision`: as `matmul` takes it."""
+    kind = "tf32" if dtype == tl.f32 else "f8" if dtype.is_fp8 else str(dtype)
+    return Product(m, n, max(k, 1), batch, kind, dtype.bits // 8, a, b, precision == "f32", c)
 
 
 def tile_choices(
@@ -223,7 +238,7 @@ def _group(choice: TileChoice, product: Product, machine: Machine) -> int | None
     return rows_of_round(choice.rows, choice.columns, tiles, machine.multiprocessors)
 
 
-def _preference(choice: TileChoice) -> tuple[float, ...]:
+def preference(choice: TileChoice) -> tuple[float, ...]:
     """The key by which choices are ordered, the preferred one smallest: by time, which parts of k
     must shorten by `PARTS_GAIN`, and where that is the same, those of the product itself before
     those of the transposed one, those without a cluster, smaller tiles, deeper ones, fewer rows."""

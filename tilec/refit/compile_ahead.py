@@ -11,8 +11,8 @@ from typing import Any
 
 from tilec.messages.diagnostics import CompileError, InternalError
 from tilec.ops.tile_choice import TileChoice
+from tilec.ops.tile_names import name_of
 from tilec.refit.drawn_products import DrawnProduct
-from tilec.refit.drawn_tiles import name_of
 from tilec.refit.tile_launches import steps_of, views_at
 from tilec.runtime.device import device as find_device
 from tilec.runtime.errors import DeviceError

@@ -15,9 +15,10 @@ from tqdm import tqdm
 
 from tilec.costs.machine import Machine
 from tilec.ops.tile_choice import TileChoice
+from tilec.ops.tile_names import name_of
 from tilec.refit.compile_ahead import compile_all
 from tilec.refit.drawn_products import DrawnProduct, draw
-from tilec.refit.drawn_tiles import draw_tiles, name_of
+from tilec.refit.drawn_tiles import draw_tiles
 from tilec.refit.product_timing import ProductTimer, WrongResult
 from tilec.refit.record import FIT, LEAST_TILES, TEST, Run
 from tilec.runtime.cuda.driver import CudaError

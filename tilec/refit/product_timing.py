@@ -13,8 +13,8 @@ import numpy as np
 from tilec.costs.machine import Machine
 from tilec.ops.launch_steps import Step
 from tilec.ops.tile_choice import TileChoice
+from tilec.ops.tile_names import name_of
 from tilec.refit.drawn_products import KINDS, DrawnProduct
-from tilec.refit.drawn_tiles import name_of
 from tilec.refit.matrices import Matrices
 from tilec.refit.tile_launches import moved, steps_of, views_at
 from tilec.runtime.cuda.driver import check

@@ -12,8 +12,8 @@ from typing import Any
 
 from tilec.costs.machine import Machine
 from tilec.hardware.target import find_target
+from tilec.ops.tile_names import tile_named
 from tilec.refit.drawn_products import DrawnProduct
-from tilec.refit.drawn_tiles import tile_named
 
 FIT, TEST = "fit", "test"
 """What a run is for: rates are fitted to the one, judged by the other, of another seed."""

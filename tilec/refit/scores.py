@@ -12,8 +12,9 @@ from tilec.costs.machine import Machine
 from tilec.costs.rates import Rates
 from tilec.ops.product_facts import Product
 from tilec.ops.tile_choice import TileChoice
+from tilec.ops.tile_names import tile_named
 from tilec.refit.drawn_products import DrawnProduct
-from tilec.refit.drawn_tiles import prediction, tile_named
+from tilec.refit.drawn_tiles import prediction
 from tilec.refit.record import Run
 
 
