@@ -47,7 +47,7 @@ test-mutants: install ## the whole of what `make test` takes a share of: broken 
 
 test-jax: install ## kernels inside jax.jit; installs JAX, half a gigabyte, into the virtual environment
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check jax
-	$(BIN)/python -m pytest test/unit/test_jax.py test/unit/test_jax_gpu_target.py
+	$(BIN)/python -m pytest test/unit/test_jax.py test/unit/test_jax_operators.py test/unit/test_jax_gpu_target.py
 
 sweep-rings: install ## every ring at full length, all targets, check and late mode: a line a kernel (WORDS="attention ops")
 	$(BIN)/python -W ignore test/long_rings/ring_sweep.py --jobs $(JOBS) $(WORDS)

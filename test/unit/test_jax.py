@@ -158,6 +158,10 @@ def _of_the_page() -> dict[str, Any]:
 def test_the_pages_programs_run():
     names = _of_the_page()
     x, w, bias = rand(32, 18), rand(18, 16), rand(16)
+    q = jnp.asarray(rand(1, 1, 17, 16), jnp.float16)
+    dx, _, dq = names["slopes"](x, w.T, bias, q, q, q)
+    assert (dx.shape, dq.shape) == (x.shape, q.shape)
+    assert np.isfinite(np.asarray(dq)).all()
     with jax.default_matmul_precision("highest"):
         want = jax.nn.gelu(x @ w + bias)
     np.testing.assert_allclose(names["layer"](x, w, bias), want, rtol=1e-2, atol=1e-2)

@@ -17,7 +17,9 @@ from xla_frames import Driver
 
 import tilec
 import tilec.language as tl
+from tilec.jax.description import ArrayArgument
 from tilec.jax.xla_ffi import Interface
+from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.device import cuda_device
 
 jax = pytest.importorskip("jax")
@@ -25,6 +27,7 @@ jnp = jax.numpy
 gpu_target = pytest.importorskip("tilec.jax.gpu_target")
 primitive = pytest.importorskip("tilec.jax.primitive")
 call = pytest.importorskip("tilec.jax").call
+launch_seen = pytest.importorskip("tilec.jax.kernel_call").launch_seen
 New = jax.ShapeDtypeStruct
 SIZE = 36
 
@@ -88,6 +91,21 @@ def test_xla_calls_the_handler(driver: Adder):
     rows = jax.vmap(lambda x, y: call(add, x, y, 3.0), (None, 0))
     table = jax.jit(jax.vmap(rows, (0, None)))(both, both[::-1])
     np.testing.assert_allclose(table, 3 * both[:, None] + both[::-1], rtol=1e-5, atol=1e-6)
+
+
+def test_a_kernel_may_see_arrays_otherwise_than_they_lie(driver: Adder):
+    """Of a product, rows are merged and operands transposed: strides, on the arrays themselves."""
+    x, y = (np.random.default_rng(n).standard_normal((9, 8)).astype(np.float32) for n in (0, 1))
+    memory = {
+        "x": ArrayArgument("x", (9, 8), "f32", True),
+        "y": ArrayArgument("y", (9, 8), "f32", True),
+    }
+    line = ArrayView(64, (SIZE,), (1,), "f32", ("cuda", 0), "jax")
+    values = {"x": line, "y": line, "s": 3.0}
+    found = jax.jit(lambda x, y: launch_seen(adder(), values, memory, {"x": x, "y": y}))(x, y)
+    expected = y.copy()
+    expected.reshape(-1)[:SIZE] += 3 * x.reshape(-1)[:SIZE]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_name_stands_for_one_launch(driver: Adder):

@@ -22,7 +22,9 @@ class ArrayArgument:
     """An array of a launch, row-major as XLA's are for us.
 
     `dtype`: MLIR's name. `is_given`: it is an operand of the launch; else only a result. `batched`:
-    of each dimension that `vmap` has added, outermost first, whether this array has it.
+    of each dimension that `vmap` has added, outermost first, whether this array has it. `seen`:
+    shape and strides (in elements) that the kernel sees from its first element on, None for its
+    own.
     """
 
     name: str
@@ -30,6 +32,7 @@ class ArrayArgument:
     dtype: str
     is_given: bool
     batched: tuple[bool, ...] = ()
+    seen: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
     @property
     def bytes(self) -> int:
@@ -48,8 +51,8 @@ class ArrayArgument:
         """
         step = gcd(VECTOR_BYTES, self.bytes) if any(self.batched) else VECTOR_BYTES
         pointer = VECTOR_BYTES + step % VECTOR_BYTES
-        strides = contiguous_strides(self.shape)
-        return ArrayView(pointer, self.shape, strides, self.dtype, device, "jax")
+        shape, strides = self.seen or (self.shape, contiguous_strides(self.shape))
+        return ArrayView(pointer, shape, strides, self.dtype, device, "jax")
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from tilec.jax.description import Description
+from tilec.jax.description import ArrayArgument, Description
 from tilec.runtime.host import numpy_dtype
+
+
+def _seen(array: ArrayArgument, own: np.ndarray) -> np.ndarray:
+    """What the kernel sees of an array's memory."""
+    if array.seen is None:
+        return own
+    shape, strides = array.seen
+    steps = [stride * own.itemsize for stride in strides]
+    row_major, writes = np.ascontiguousarray(own), own.flags.writeable
+    return np.lib.stride_tricks.as_strided(row_major, shape, steps, writeable=writes)
 
 
 def run_emulated(described: Description, *operands: Any) -> tuple[Any, ...]:
@@ -26,9 +36,12 @@ def run_emulated(described: Description, *operands: Any) -> tuple[Any, ...]:
     statics = {static.name: static.value for static in described.statics}
     for place in itertools.product(*map(range, described.batch)):
         arrays = {
-            array.name: memory[array.name][
-                tuple(n for n, has in zip(place, array.batched, strict=True) if has)
-            ]
+            array.name: _seen(
+                array,
+                memory[array.name][
+                    tuple(n for n, has in zip(place, array.batched, strict=True) if has)
+                ],
+            )
             for array in described.arrays
         }
         values = {**arrays, **statics}

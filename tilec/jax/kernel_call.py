@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -48,14 +49,42 @@ def call(kernel: Any, *arguments: Any, grid: Any = None, **named: Any) -> Any:
     if isinstance(kernel, Kernel):
         launcher, values = kernel.taken_apart(values)
     kinds = {argument.name: argument.kind for argument in launcher.arguments}
-    arrays = tuple(_array(n, v) for n, v in values.items() if kinds[n] == "array")
+    arrays = tuple(array_of(n, v) for n, v in values.items() if kinds[n] == "array")
     statics = tuple(_static(n, v) for n, v in values.items() if kinds[n] != "array")
     sizes = None if grid is None else check_grid(grid)
-    described = Description(launcher, arrays, statics, (), sizes)
-    written = _written(described)
     operands = [jax.numpy.asarray(values[a.name]) for a in arrays if a.is_given]
-    results = launch(operands, Description(launcher, arrays, statics, written, sizes))
+    written, results = _launched(operands, Description(launcher, arrays, statics, (), sizes))
     return results[0] if len(results) == 1 else _results(launcher.name, written)(*results)
+
+
+def launch_seen(
+    kernel: Kernel[...],
+    values: Mapping[str, Any],
+    memory: Mapping[str, ArrayArgument],
+    operands: Mapping[str, Any],
+) -> Any:
+    """The result of a kernel that sees arrays otherwise than they lie.
+
+    `values`: its arguments by name, each array as an `ArrayView` of what it sees; `memory`
+    describes these arrays, `operands` has those that are given.
+    """
+    launcher, parts = kernel.taken_apart(values)
+    arrays, statics = [], []
+    for name, value in parts.items():
+        if name in memory:
+            arrays.append(replace(memory[name], name=name, seen=(value.shape, value.strides)))
+        else:
+            statics.append(_static(name, value))
+    given = [jax.numpy.asarray(operands[array.name]) for array in arrays if array.is_given]
+    described = Description(launcher, tuple(arrays), tuple(statics), (), None)
+    (result,) = _launched(given, described)[1]
+    return result
+
+
+def _launched(operands: Sequence[Any], described: Description) -> tuple[tuple[str, ...], list[Any]]:
+    """What a launch writes: names, and the results."""
+    written = _written(described)
+    return written, launch(operands, replace(described, results=written))
 
 
 def _bound(kernel: Launcher, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,7 +110,7 @@ def _bound(kernel: Launcher, arguments: Sequence[Any], named: Mapping[str, Any])
     return dict(found.arguments)
 
 
-def _array(name: str, value: Any) -> ArrayArgument:
+def array_of(name: str, value: Any) -> ArrayArgument:
     """The description of an array, or of what is to be one."""
     is_new = isinstance(value, jax.ShapeDtypeStruct)
     if not is_new and not isinstance(value, (jax.Array, np.ndarray)):

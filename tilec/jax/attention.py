@@ -1,0 +1,85 @@
+"""`tilec.jax.attention`: attention of `tilec.ops` inside `jax.jit`, with gradients."""
+
+# JAX is `Any` where types are checked.
+# pyright: basic
+# pyright: reportMissingModuleSource=false
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+
+from tilec.jax.devices import default_device, place_of
+from tilec.jax.kernel_call import array_of, call
+from tilec.ops import attention_kernel, gradient_kernels
+from tilec.ops.attention_plan import Plan, plan_attention
+
+
+def attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    causal: bool = False,
+    window: int | None = None,
+    scale: float | None = None,
+) -> Any:
+    """`softmax(q @ k^T * scale) @ v`, as `tilec.ops.attention`, in `jax.jit` or outside.
+
+    Differentiable, in reverse, with respect to q, k and v, once; `jax.vmap` launches once for each
+    element. ArgumentError, while JAX traces, names the argument that is wrong.
+    """
+    return _attend(q, k, v, causal, window, scale)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(3, 4, 5))
+def _attend(q: Any, k: Any, v: Any, causal: bool, window: int | None, scale: float | None) -> Any:
+    """The result; see `attention`."""
+    return _forward(q, k, v, causal, window, scale)[0]
+
+
+def _forward(
+    q: Any, k: Any, v: Any, causal: bool, window: int | None, scale: float | None
+) -> tuple[Any, Any]:
+    """The result, and what its gradients need: the arrays, and a number a query."""
+    plan = _plan(q, k, v, causal, window, scale)
+    out, logs = (
+        jax.numpy.zeros(plan.out_shape, q.dtype),
+        jax.numpy.zeros(plan.logs_shape, jax.numpy.float32),
+    )
+    if 0 not in plan.out_shape:
+        given = {**plan.numbers, **plan.constants}
+        new = (jax.ShapeDtypeStruct(x.shape, x.dtype) for x in (out, logs))
+        shapes = dict(zip(("o", "logs"), new, strict=True))
+        out, logs = call(attention_kernel.attention_forward, q, k, v, **shapes, **given)
+    return out, (q, k, v, out, logs)
+
+
+def _backward(
+    causal: bool, window: int | None, scale: float | None, saved: Any, gradient: Any
+) -> tuple[Any, Any, Any]:
+    """The gradients of q, k and v, by the kernels of `tilec.ops.attention_gradients`."""
+    q, k, v, out, logs = saved
+    plan = _plan(q, k, v, causal, window, scale)
+    dq, dk, dv = (jax.ShapeDtypeStruct(x.shape, x.dtype) for x in (q, k, v))
+    if 0 in plan.out_shape or 0 in k.shape:
+        return tuple(jax.numpy.zeros(x.shape, x.dtype) for x in (dq, dk, dv))
+    given = {**plan.numbers, **plan.constants}
+    new = jax.ShapeDtypeStruct(logs.shape, logs.dtype)
+    delta = call(gradient_kernels.weigh_gradients, out, gradient, new, DV=plan.constants["DV"])
+    seen = (q, k, v, gradient, logs, delta)
+    of_keys = call(gradient_kernels.key_gradients, *seen, dk, dv, **given)
+    return call(gradient_kernels.query_gradients, *seen, dq, **given), *of_keys
+
+
+def _plan(q: Any, k: Any, v: Any, causal: bool, window: int | None, scale: float | None) -> Plan:
+    """The plan, for arrays as they are described. ArgumentError names the one that is wrong."""
+    place = place_of(default_device(attention_kernel.attention_forward))
+    arrays = {"q": q, "k": k, "v": v}
+    views = {name: array_of(name, value).view(place) for name, value in arrays.items()}
+    return plan_attention(views, causal, window, scale)
+
+
+_attend.defvjp(_forward, _backward)
