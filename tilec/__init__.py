@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tilec import jax as jax
     from tilec import language as language
     from tilec import ops as ops
+    from tilec import triton as triton
     from tilec.call.jit import kernel
     from tilec.language.builtin import function
     from tilec.messages.diagnostics import CompileError, InternalError
@@ -38,6 +40,8 @@ _LAZY = {
     "InternalError": ("tilec.messages.diagnostics", "InternalError"),
 }
 _PACKAGES = {"language": "tilec.language", "ops": "tilec.ops"}
+# Not in `__all__`: `from tilec import *` must not take the place of JAX's and Triton's names.
+_FOREIGN = {"jax": "tilec.jax", "triton": "tilec.triton"}
 __all__ = [
     "CompileError",
     "InternalError",
@@ -54,8 +58,9 @@ __all__ = [
 
 
 def _loaded(name: str) -> Any:
-    if name in _PACKAGES:
-        return importlib.import_module(_PACKAGES[name])
+    packages = _PACKAGES | _FOREIGN
+    if name in packages:
+        return importlib.import_module(packages[name])
     if name not in _LAZY:
         text = f"module 'tilec' has no attribute {name!r}"
         raise AttributeError(
@@ -72,4 +77,4 @@ if not TYPE_CHECKING:  # which would take any name for one of ours
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, *_FOREIGN]
