@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from tilec.torch.entry import autograd
     from tilec.tuning.tuned_kernel import autotune
 
+if sys.platform == "win32":
+    raise ImportError(
+        "tilec does not run on Windows itself: use it in WSL 2, as on Linux "
+        "(https://learn.microsoft.com/windows/wsl)"
+    )
+
 __version__ = "0.1.0"
 
 _ROOT = Path(__file__).resolve().parent.parent

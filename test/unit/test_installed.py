@@ -71,6 +71,11 @@ def test_a_call_that_compiles_says_it(tmp_path: Path) -> None:
     assert "CompileError: error: the compiler is not installed here" in done.stderr
 
 
+def test_on_windows_it_says_where_it_runs() -> None:
+    done = run("sys.platform = 'win32'\nimport tilec")
+    assert "ImportError: tilec does not run on Windows itself: use it in WSL 2" in done.stderr
+
+
 def test_a_child_runs_where_no_system_call_ties_it_to_its_parent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
