@@ -17,6 +17,7 @@ class Constraint:
 ANY = Constraint("irdl.any", "any type")
 TILE = Constraint('irdl.base "!builtin.tensor"', "tile (tensor of static shape)")
 ARRAY = Constraint('irdl.base "!builtin.memref"', "array in global memory (memref)")
+LIST = Constraint('irdl.base "!builtin.memref"', "list of arrays (memref of memrefs)")
 INDEX = Constraint("irdl.is index", "index")
 I32 = Constraint("irdl.is i32", "i32")
 I1 = Constraint("irdl.is i1", "i1")

@@ -7,18 +7,20 @@ from collections.abc import Iterable
 from mlir import ir
 
 from tilec.dialects.constraints import ARRAY
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.op import Operand, TileOp
 from tilec.dialects.traits import Until
 from tilec.dialects.types import is_tile
 
 
 def read_by(view: object) -> list[ir.Value]:
-    """The arrays and buffers that an op reads, or may."""
+    """The arrays and buffers that an op reads, or may; of an array out of a list, the list."""
     return _values(view, view.READS) if isinstance(view, TileOp) else []
 
 
 def written_by(view: object) -> list[ir.Value]:
-    """The arrays and buffers that an op writes, or may, those among them that it reads, too."""
+    """The arrays and buffers that an op writes, or may, those among them that it reads, too; of an
+    array out of a list, the list."""
     return _values(view, view.WRITES) if isinstance(view, TileOp) else []
 
 
@@ -52,6 +54,13 @@ def ends(view: object) -> Until | None:
     return view.ENDS if isinstance(view, TileOp) else None
 
 
+def whole_of(array: ir.Value) -> ir.Value:
+    """What different arrays do not overlap of: the list that an array is out of, or the array."""
+    taken = defining_op(array, "tile.array_at")
+    return array if taken is None else taken.operands[0]
+
+
 def _values(view: TileOp, fields: Iterable[Operand]) -> list[ir.Value]:
     values = [getattr(view, field.name) for field in fields]
-    return [value for value in values if not is_tile(value)]  # wgmma's lhs may lie in registers
+    # wgmma's lhs may lie in registers
+    return [whole_of(value) for value in values if not is_tile(value)]

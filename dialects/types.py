@@ -33,6 +33,12 @@ def is_array(value: Any) -> bool:
     return isinstance(_type(value), ir.MemRefType)
 
 
+def is_list(value: Any) -> bool:
+    """Whether a value (or type) is a list of arrays."""
+    kind = _type(value)
+    return isinstance(kind, ir.MemRefType) and isinstance(kind.element_type, ir.MemRefType)
+
+
 def tile(
     shape: Sequence[int], element: ir.Type, encoding: ir.Attribute | None = None
 ) -> ir.RankedTensorType:

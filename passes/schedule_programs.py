@@ -47,6 +47,7 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.demands import is_demanded
+from tilec.dialects.effects import whole_of
 from tilec.dialects.gpu_tile import (
     ClusterIdOp,
     ClusterPositionOp,
@@ -243,9 +244,9 @@ def _cluster(
     if found.effects:
         twice = f"'{found.effects[0].name}' would run twice where the grid is no multiple of it"
         raise error_at(found.effects[0], f"cluster={shape} was asked for, but {twice}")
-    written = [store.opview.dst for store in found.stores]
+    written = [whole_of(store.opview.dst) for store in found.stores]
     for load in found.loads:
-        if load.opview.src in written:
+        if whole_of(load.opview.src) in written:
             race = "a CTA past the end of the grid would read this while its neighbour writes it"
             raise error_at(load, f"cluster={shape} was asked for, but {race}")
     return shape

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilec.dialects.tile import control, matmul, memory, reduction, shape, stripes  # noqa: F401
+from tilec.dialects.tile import control, lists, matmul, memory, reduction, shape, stripes  # noqa: F401
 from tilec.dialects.tile.dialect import Op as Op
 from tilec.dialects.tile.dialect import TileDialect as TileDialect
 
 if TYPE_CHECKING:  # the same names, for type checkers
     from tilec.dialects.tile.control import *  # noqa: F403
+    from tilec.dialects.tile.lists import *  # noqa: F403
     from tilec.dialects.tile.matmul import *  # noqa: F403
     from tilec.dialects.tile.memory import *  # noqa: F403
     from tilec.dialects.tile.reduction import *  # noqa: F403

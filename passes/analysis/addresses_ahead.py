@@ -14,7 +14,14 @@ from tilec.passes.rewriting.loops import is_inside, is_program_loop
 from tilec.passes.rewriting.scalars import truth_of
 from tilec.passes.rewriting.walk import kernel_of
 
-ADDRESS_OPS = ("arith.", "tensor.splat", "tile.broadcast", "tile.iota", "tile.transpose")
+ADDRESS_OPS = (
+    "arith.",
+    "tensor.splat",
+    "tile.array_at",
+    "tile.broadcast",
+    "tile.iota",
+    "tile.transpose",
+)
 """How the names of ops begin that compute addresses."""
 
 
@@ -71,10 +78,15 @@ def _is_address(op: ir.Operation) -> bool:
 
 
 def _addresses(op: ir.OpView) -> list[ir.Value]:
-    """The operands of a copy or load that say where it reads, and whether; of a gather what it
-    gives otherwise, too."""
+    """The operands of a copy or load that say where it reads, and whether, an array out of a list
+    among them; of a gather what it gives otherwise, too."""
     if isinstance(op, GatherOp):
-        return [op.mask, op.other, *op.indices]
+        return [*_chosen(op.src), op.mask, op.other, *op.indices]
     at = [op.elements, *op.indices] if isinstance(op, CpAsyncGatherOp) else list(op.offsets)
     masked = isinstance(op, ThreadCopy) and not truth_of(op.mask)
-    return [*at, op.mask] if masked else at
+    return [*_chosen(op.src), *at, *([op.mask] if masked else [])]
+
+
+def _chosen(array: ir.Value) -> list[ir.Value]:
+    """An array, where an op gives it."""
+    return [] if defining_op(array) is None else [array]

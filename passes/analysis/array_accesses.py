@@ -7,8 +7,9 @@ store gives what was there before. So two accesses to one array need an order be
 * they lie apart along a dimension, by constant offsets, or because a loop has moved on by as much;
 * each thread touches the elements that it touches in the other: same offsets, same layout.
 
-Arrays that are different arguments do not overlap (`hazards`). Tensor copies and stores are not for
-arrays that a kernel both reads and writes.
+Arrays that are different arguments do not overlap (`hazards`). Those of one list may be the same,
+but do not overlap otherwise: what is said of one array holds of a list. Tensor copies and stores
+are not for arrays that a kernel both reads and writes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tilec.dialects.def_use import of_kind, users
 from tilec.dialects.effects import read_by, written_by
 from tilec.dialects.gpu_tile import CpAsyncGatherOp, CpAsyncOp
 from tilec.dialects.gpu_tile.types import buffer_of, layout_of
-from tilec.dialects.tile import Atomic, Indexed
+from tilec.dialects.tile import ArrayAtOp, ArrayOp, Atomic, Indexed
 from tilec.dialects.types import is_array, shape
 from tilec.hardware.layout import Layout
 from tilec.passes.analysis.divisibility import constant_of
@@ -105,7 +106,7 @@ def array_accesses(view: Any) -> list[ArrayAccess]:
     array = _array_of(view)
     if array is None or not _is_contended(array):
         return []
-    rank = len(shape(array))
+    rank = len(shape(view.array if isinstance(view, ArrayOp) else view.src))
     if isinstance(view, CpAsyncOp):
         sizes, layout = buffer_of(view.dst).shape, None
     elif isinstance(view, CpAsyncGatherOp):
@@ -132,7 +133,8 @@ def _is_contended(array: ir.Value) -> bool:
 
     Atomics among themselves need no order: where nothing else touches the array the answer is no.
     """
-    touching = [view for view in users(array) if _array_of(view) is not None]
+    taken = [array, *(out.result for out in users(array, ArrayAtOp))]
+    touching = [view for one in taken for view in users(one) if _array_of(view) is not None]
     atomics = len(of_kind(touching, Atomic))
     writes = any(array in written_by(v) and not isinstance(v, Atomic) for v in touching)
     return len(touching) > 1 and (writes or 0 < atomics < len(touching))

@@ -16,6 +16,8 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.def_use import constant_attribute, defining_op
+from tilec.dialects.effects import whole_of
+from tilec.dialects.types import is_list
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.walk import find_ops
 
@@ -46,15 +48,17 @@ class Divisibility:
     def of_array(self, array: ir.Value, kind: str, axis: int) -> int:
         """A divisor of an array's size or stride ("sizes" | "strides") along `axis`, in
         elements."""
+        if is_list(array):  # of whose length nothing is known
+            return 1
         static = _static(array, kind, axis)
         if static is not None:
             return static or UNLIMITED
-        divisors = self._arguments.get(array, {}).get(kind, ())
+        divisors = self._arguments.get(whole_of(array), {}).get(kind, ())
         return divisors[axis] if axis < len(divisors) else 1
 
     def alignment(self, array: ir.Value) -> int:
         """Bytes the array's pointer is known to be a multiple of (1 = unknown)."""
-        return self._arguments.get(array, {}).get("align", 1)
+        return self._arguments.get(whole_of(array), {}).get("align", 1)
 
     def _derive(self, value: ir.Value) -> int:
         op = defining_op(value)
@@ -83,7 +87,7 @@ class Divisibility:
         if name == "memref.dim":
             axis = constant_of(operands[1])
             return 1 if axis is None else self.of_array(operands[0], "sizes", axis)
-        return 1
+        return _of_part(op.opview, value)
 
     def _of_argument(self, argument: ir.BlockArgument) -> int:
         loop = argument.owner.owner
@@ -91,6 +95,12 @@ class Divisibility:
             lower, _, step = list(loop.operands)[:3]
             return gcd(self.of(lower), self.of(step))
         return 1
+
+
+def _of_part(view: ir.OpView, value: ir.Value) -> int:
+    """Parts of arrays begin at multiples of their elements; of any other op nothing is known."""
+    is_start = isinstance(view, tile.FindPartOp) and value == view.start
+    return view.elements if is_start else 1
 
 
 def _divided(divisor: int, by: int) -> int:
@@ -117,25 +127,31 @@ def constant_of(value: ir.Value) -> int | None:
     return int(attribute.value) if isinstance(attribute, ir.IntegerAttr) else None
 
 
-def static_strides(array: ir.Value) -> list[int | None]:
-    """The strides of an array in elements, one a dimension; None for one known at run time only."""
-    strides, _ = array.type.get_strides_and_offset()
+def static_strides(array: ir.Value | ir.Type) -> list[int | None]:
+    """The strides of an array, or of a type, in elements, one a dimension; None for one known at
+    run time only."""
+    strides, _ = _type(array).get_strides_and_offset()
     dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
     return [None if stride == dynamic else stride for stride in strides]
 
 
-def static_sizes(array: ir.Value) -> list[int | None]:
-    """The sizes of an array, one a dimension; None for one known at run time only."""
-    kind = array.type
+def static_sizes(array: ir.Value | ir.Type) -> list[int | None]:
+    """The sizes of an array, or of a type, one a dimension; None for one known at run time only."""
+    kind = _type(array)
     return [None if kind.is_dynamic_dim(d) else kind.get_dim_size(d) for d in range(kind.rank)]
 
 
 def unbounded_dims(array: ir.Value) -> tuple[int, ...]:
     """The dimensions of a kernel's argument along which every index is inside, by the author's
     word (`tile.unbounded`)."""
-    written = list(array.owner.owner.attributes.get("arg_attrs", ()))
-    given: Any = written[ir.BlockArgument(array).arg_number] if written else {}
+    whole = whole_of(array)
+    written = list(whole.owner.owner.attributes.get("arg_attrs", ()))
+    given: Any = written[ir.BlockArgument(whole).arg_number] if written else {}
     return tuple(given["tile.unbounded"]) if "tile.unbounded" in given else ()
+
+
+def _type(array: Any) -> Any:
+    return array if isinstance(array, ir.Type) else array.type
 
 
 def _static(array: ir.Value, kind: str, axis: int) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from mlir import ir
 
-from tilec.dialects.effects import written_by
+from tilec.dialects.effects import whole_of, written_by
 from tilec.dialects.tile import Atomic, FenceOp, InlinePtxOp
 from tilec.passes.rewriting.walk import all_ops, kernel_of
 
@@ -29,6 +29,7 @@ def read_ahead_hazard(op: ir.Operation, arrays: Collection[ir.Value], where: str
     stays as it is while the kernel runs, so that nothing orders reads of it, unless an order of
     scope "sys" speaks of what is outside the launch.
     """
+    arrays = {whole_of(array) for array in arrays}
     is_written = _writes(op, arrays)
     for inner in all_ops(op, inner_first=True):
         view = inner.opview

@@ -144,8 +144,9 @@ def _single_block(op: ir.Operation) -> str | None:
 def _dynamic_dim(op: ir.Operation) -> str | None:
     source, dimension = op.operands
     known = constant_attribute(dimension)
-    if known is None or defining_op(source) is not None:
-        return "memref.dim needs a kernel argument and a constant dimension"
+    made = defining_op(source)
+    if known is None or (made is not None and not isinstance(made.opview, tile.ArrayAtOp)):
+        return "memref.dim needs a kernel argument, or an array of one, and a constant dimension"
     array, number = source.type, known.value
     if not isinstance(array, ir.MemRefType) or not 0 <= number < array.rank:
         return f"memref.dim: {array} has no dimension {number}"

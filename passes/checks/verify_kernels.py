@@ -14,6 +14,7 @@ from mlir import ir
 from tilec.dialects.attributes import BOOL, INT, INTS, STRING, AttributeKind, one_of, options
 from tilec.dialects.demands import OF_PARAMETERS, value_of
 from tilec.dialects.gpu_tile.role import total_warps
+from tilec.dialects.types import is_list
 from tilec.executable.grid import compile_grid, compile_sizes
 from tilec.executable.kernel import Parameter
 from tilec.hardware.sizes import WARP_SIZE
@@ -46,6 +47,7 @@ _PARAMETER_ATTRIBUTES: dict[str, AttributeKind] = {
     "tile.name": STRING,
     "tile.facts": _FACTS,
     "tile.dtype": one_of(*_OTHERS),
+    "tile.flat": BOOL,
     "tile.unbounded": INTS,
     **dict.fromkeys(OF_PARAMETERS, BOOL),
 }
@@ -128,6 +130,7 @@ def _wrong_parameters(function: ir.Operation) -> Iterator[CompileError]:
             repeated = f"has the name '{name}' of another parameter" if name in names else None
             wrong = repeated or _wrong_facts(argument, given) or _wrong_dtype(argument, given)
             wrong = wrong or _wrong_unbounded(argument, given) or _wrong_demand(argument, given)
+            wrong = wrong or _wrong_flat(argument, given)
             names.add(name)
         if wrong:
             yield _at_parameter(argument, number, given, wrong)
@@ -177,7 +180,7 @@ def _wrong_dtype(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | No
     the parameter must be of that type, and no scalar is of a code."""
     if "tile.dtype" not in given:
         return None
-    kind, dtype = argument.type, _OTHERS[given["tile.dtype"].value]
+    kind, dtype = _of_one(argument), _OTHERS[given["tile.dtype"].value]
     is_array = isinstance(kind, ir.MemRefType)
     if str(kind.element_type if is_array else kind) != dtype.in_ir:
         return f"is {kind}, but 'tile.dtype' is {dtype.mlir}, which is {dtype.in_ir} here"
@@ -200,7 +203,7 @@ def _wrong_unbounded(argument: ir.Value, given: dict[str, ir.Attribute]) -> str 
     if not isinstance(argument.type, ir.MemRefType):
         return f"has unbounded dimensions, which are an array's, but is {argument.type}"
     dims = list(given["tile.unbounded"])
-    rank = argument.type.rank
+    rank = _of_one(argument).rank
     if len(set(dims)) < len(dims) or any(not 0 <= dim < rank for dim in dims):
         return f"has the unbounded dimensions {dims}; expected distinct ones below {rank}"
     return None
@@ -219,7 +222,7 @@ def _wrong_facts(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | No
         divisors = facts.get(key)
         if divisors is None:
             continue
-        rank = argument.type.rank
+        rank = _of_one(argument).rank
         if len(divisors) != rank:
             return f"has a wrong fact: {key} must name one divisor per dimension ({rank})"
         if any(divisor < 1 for divisor in divisors):
@@ -314,6 +317,8 @@ def _grid_parameters(function: ir.Operation) -> list[Parameter]:
 
 def _grid_parameter(name: str, kind: ir.Type) -> Parameter:
     """A parameter as far as a grid rule sees it: an array's rank, or a scalar."""
+    if is_list(kind):
+        return Parameter(name, "arrays", str(kind.element_type.element_type))
     if isinstance(kind, ir.MemRefType):
         unknown = (None,) * kind.rank
         return Parameter(name, "array", str(kind.element_type), unknown, unknown)
@@ -329,23 +334,52 @@ def _wrong_signature(function: ir.Operation) -> str | None:
     return None
 
 
+def _of_one(argument: ir.Value) -> Any:
+    """The type of a parameter, or of each array where it is a list."""
+    kind = argument.type
+    return kind.element_type if is_list(kind) else kind
+
+
+def _wrong_flat(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:
+    """Of the mark of a list whose arrays are seen as rows of all their elements."""
+    if "tile.flat" not in given:
+        return None
+    one = _of_one(argument)
+    if not is_list(argument.type) or one.rank != 1 or static_strides(one) != [1]:
+        return f"is flat, which lists of dense arrays of one dimension are, but is {argument.type}"
+    return None
+
+
 def _wrong_type(argument: ir.Value) -> str | None:
     kind = argument.type
+    if is_list(kind):
+        if kind.rank != 1 or static_sizes(kind) != [None] or static_strides(kind) != [1]:
+            return f"must be a list of any length, memref<?xmemref<...>>, found {kind}"
+        return _wrong_place(kind) or _wrong_array(kind.element_type)
     if not isinstance(kind, ir.MemRefType):
         known = isinstance(kind, ir.IndexType) or str(kind) in _ELEMENTS
         return None if known else f"must be an array or a number, found {kind}"
+    return _wrong_array(kind)
+
+
+def _wrong_place(kind: Any) -> str | None:
+    space = kind.memory_space
+    return None if space is None else f"must lie in global memory, found memory space {space}"
+
+
+def _wrong_array(kind: Any) -> str | None:
     if str(kind.element_type) not in _ELEMENTS:
         return f"must have elements of {', '.join(_ELEMENTS)}, found {kind.element_type}"
-    if kind.memory_space is not None:
-        return f"must lie in global memory, found memory space {kind.memory_space}"
+    if wrong := _wrong_place(kind):
+        return wrong
     try:
-        strides = static_strides(argument)
+        strides = static_strides(kind)
         _, offset = kind.get_strides_and_offset()
     except RuntimeError:
         return f"must have a stride per dimension, found {kind}"
     if offset != 0:
         return f"must begin at its pointer, found an offset in {kind}"
-    if any(size is not None and size < 0 for size in static_sizes(argument)):
+    if any(size is not None and size < 0 for size in static_sizes(kind)):
         return f"has a negative size: {kind}"
     if any(stride is not None and abs(stride) > MOST_ELEMENTS for stride in strides):
         return f"has a stride beyond {MOST_ELEMENTS} elements: {kind}"

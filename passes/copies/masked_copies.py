@@ -69,7 +69,10 @@ def _needed(load: LoadOp, branches: list[ir.Operation]) -> list[ir.Operation] | 
     if not branches:
         return None
     outer = branches[-1]
-    needed, pending = OpSet(), [*load.offsets, *(branch.operands[0] for branch in branches)]
+    needed, pending = (
+        OpSet(),
+        [load.src, *load.offsets, *(branch.operands[0] for branch in branches)],
+    )
     while pending:
         value = pending.pop()
         if not is_inside(value, outer):

@@ -35,6 +35,7 @@ from tilec.passes.lower_to_nvvm import (
     inline_ptx,
     inspection,
     launch_control,
+    lists,
     load_store,
     mbarrier,
     mma,
@@ -56,6 +57,7 @@ from tilec.passes.lower_to_nvvm.state import Lowering
 
 _FAMILIES = (
     program,
+    lists,
     elementwise,
     bounds,
     control,

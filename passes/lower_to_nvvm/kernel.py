@@ -14,8 +14,8 @@ from mlir import ir
 from tilec.dialects.gpu_tile import ClusterStoreOp, ClusterSyncOp
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.dialects.gpu_tile.role import RoleOp, entry_registers, total_warps
-from tilec.dialects.types import bit_width, element, is_tile, shape
-from tilec.executable.kernel import TENSOR_MAP_BYTES
+from tilec.dialects.types import bit_width, element, is_list, is_tile, shape
+from tilec.executable.kernel import TENSOR_MAP_BYTES, WORD_BYTES
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import (
     Divisibility,
@@ -37,7 +37,7 @@ from tilec.passes.demands.kernels import (
 from tilec.passes.layouts.op_costs import words
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering
-from tilec.passes.lower_to_nvvm.values import Array
+from tilec.passes.lower_to_nvvm.values import Array, ArrayList
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.walk import all_ops, find_ops
 from tilec.passes.rows.stripes import BEST_STRIPE
@@ -211,7 +211,7 @@ def _argument_attributes(
     at = 0
     for argument in arguments:
         if is_array(argument.type):
-            aligned[at] = facts.alignment(argument)
+            aligned[at] = WORD_BYTES if is_list(argument) else facts.alignment(argument)
             at += 1 + [*static_sizes(argument), *static_strides(argument)].count(None)
         else:
             at += 1
@@ -250,6 +250,9 @@ def _bind_arguments(
             tuple(next(remaining) if v is None else state.index_constant(v) for v in values)
             for values in (static_sizes(argument), static_strides(argument))
         )
+        if is_list(argument):
+            state.values[argument] = ArrayList(pointer, sizes)
+            continue
         state.values[argument] = Array(
             argument,
             pointer,

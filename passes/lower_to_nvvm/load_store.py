@@ -22,6 +22,7 @@ from itertools import islice
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.effects import whole_of
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
 from tilec.passes.analysis.signs import is_never_negative
@@ -232,7 +233,7 @@ def _rectangle(
         f"{access.bytes}-byte {'loads' if isinstance(op, tile.LoadOp) else 'stores'}",
         access.why,
         layout=str(layout),
-        array=ir.BlockArgument(array).arg_number,
+        array=ir.BlockArgument(whole_of(array)).arg_number,
         bytes=access.bytes,
     )
     # Made here so that both branches of a ragged access may use them.

@@ -1,4 +1,4 @@
-"""What an array, a buffer and a ring of barriers are to one thread."""
+"""What an array, a list of them, a buffer and a ring of barriers are to one thread."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from tilec.dialects.gpu_tile.types import BufferType, TensorBuffer
 
 @dataclass(frozen=True)
 class Array:
-    """A kernel argument in global memory; sizes and strides (elements) are index values.
+    """A kernel argument in global memory, or an array out of one that is a list; sizes and strides
+    (elements) are index values.
 
     `unbounded`: dimensions along which an index is inside by the author's word."""
 
@@ -22,6 +23,14 @@ class Array:
     static_strides: tuple[int | None, ...]
     element: ir.Type
     unbounded: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class ArrayList:
+    """A list of arrays: `pointer` to the table of them, and their number, which is `sizes[0]`."""
+
+    pointer: ir.Value
+    sizes: tuple[ir.Value, ...]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.effects import whole_of
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.hardware.sizes import SECTOR_BYTES, VECTOR_BYTES
 from tilec.hardware.target import Feature, Target
@@ -107,7 +108,8 @@ def _why_seen(function: ir.Operation) -> str | None:
     accesses = [op.opview for op in find_ops(function, *_ACCESSES)]
     for store in accesses:
         if isinstance(store, tile.StoreOp):
-            others = [other for other in accesses if other.array == store.dst]
+            whole = whole_of(store.dst)
+            others = [other for other in accesses if whole_of(other.array) == whole]
             if not all(_is_alike(store, other) for other in others):
                 return "stripes would see what others of them write"
     return None

@@ -308,6 +308,15 @@ def test_the_example_file_is_the_example_kernel(tilec_command) -> None:
             "1:14: error: parameter 'arg0' must be an array or a number, found tuple<i32>",
         ),
         ("memref<4xi7>", "1:14: error: parameter 'arg0' must have elements of f64, f32"),
+        (
+            "memref<4xmemref<?xf32>>",
+            "must be a list of any length, memref<?xmemref<...>>, found memref<4xmemref<?xf32>>",
+        ),
+        ("memref<?xmemref<?xi7>>", "parameter 'arg0' must have elements of f64, f32"),
+        (
+            "memref<?xmemref<?xf32>, 1>",
+            "parameter 'arg0' must lie in global memory, found memory space 1",
+        ),
         ("memref<4xf32, 3>", "parameter 'arg0' must lie in global memory, found memory space 3"),
         (
             "memref<4x4xf32, affine_map<(i, j) -> (j, i + j)>>",

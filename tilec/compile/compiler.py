@@ -25,6 +25,7 @@ from tilec.compile.program_lanes import choose_lanes
 from tilec.compile.program_size import choose_num_warps
 from tilec.dialects.demands import attribute_of, is_demanded, value_of
 from tilec.dialects.gpu_tile.role import total_warps
+from tilec.dialects.types import is_list
 from tilec.executable.kernel import CompiledKernel, Facts, Parameter
 from tilec.hardware.ptx_version import NEWEST
 from tilec.hardware.target import Target, check_ptx_version
@@ -409,12 +410,15 @@ def _parameter(
             tuple(known["sizes"]) if "sizes" in known else (),
             tuple(known["strides"]) if "strides" in known else (),
         )
+    kind = "array"
+    if is_list(type_):
+        kind, type_ = "flat_arrays" if "tile.flat" in attributes else "arrays", type_.element_type
     return Parameter(
         name,
-        "array",
+        kind,
         dtype or str(type_.element_type),
-        tuple(static_sizes(argument)),
-        tuple(static_strides(argument)),
+        tuple(static_sizes(type_)),
+        tuple(static_strides(type_)),
         facts,
     )
 

@@ -25,6 +25,7 @@ from tilec.costs.work import LoopWork, Unit
 from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.demands import demanded
+from tilec.dialects.effects import whole_of
 from tilec.dialects.tile import ArrayOp, Atomic
 from tilec.dialects.tile.reduction import Combining
 from tilec.dialects.types import bit_width, element, is_tile, shape
@@ -216,7 +217,7 @@ def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
         _access(view, loop, found)
     elif isinstance(view, Combining):
         loop.work.exchanges += is_needed(op)
-    elif op.name != "memref.dim":
+    elif op.name != "memref.dim" and not isinstance(view, tile.lists.ListOp):
         # Atomics read and write; of an op nobody told us about the same is assumed.
         for operand in op.operands:
             if isinstance(operand.type, ir.MemRefType):
@@ -250,7 +251,9 @@ def _sides(store: tile.StoreOp, known: tuple[int, ...] | None) -> tuple[int, ...
 
 
 def _touch(names: set[str], array: ir.Value, found: _Found) -> None:
-    """Adds the argument that an array is; all arrays where it comes from elsewhere."""
+    """Adds the argument that an array is, or the list that it is out of; all arrays where it comes
+    from elsewhere."""
+    array = whole_of(array)
     if defining_op(array) is None:
         names.add(found.names[int(ir.BlockArgument(array).arg_number)])
     else:

@@ -3,9 +3,11 @@
     expression := integer | scalar-parameter | array-parameter.shape[integer]
                 | expression (+ | - | * | // | %) expression | -expression | (expression)
                 | min(e, e, ...) | max(e, e, ...) | cdiv(e, e)
+                | len(list-parameter) | parts(list-parameter, integer)
 
-Integers are Python's: exact, `//` rounds down. The text may come from a file: it is parsed by
-`ast`, every node is checked, and what runs is text printed anew from the checked nodes.
+`parts` is how many programs `tl.part` deals a list out to, in parts of so many elements. Integers
+are Python's: exact, `//` rounds down. The text may come from a file: it is parsed by `ast`, every
+node is checked, and what runs is text printed anew from the checked nodes.
 """
 
 from __future__ import annotations
@@ -58,7 +60,8 @@ class GridRule:
         self._evaluate = evaluate
 
     def __call__(self, values: Sequence[Any]) -> Grid:
-        """The grid for `values`: an array's shape, a scalar's value, in parameter order.
+        """The grid for `values`: an array's shape, a scalar's value, how many arrays and how many
+        elements a list has, in parameter order.
 
         ValueError on a division by zero and on a size the hardware has no room for.
         """
@@ -189,6 +192,14 @@ class Printer:
                 slice=ast.Constant(value=axis),
             ) if type(axis) is int:
                 return self.size(node, name, axis)
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)], keywords=[]):
+                return self.length_of(self.array_list(node, name))
+            case ast.Call(
+                func=ast.Name(id="parts"),
+                args=[ast.Name(id=name), ast.Constant(value=size)],
+                keywords=[],
+            ) if type(size) is int and size > 0:
+                return self.parts_of(self.array_list(node, name), size)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self.negated(self.expression(operand, depth + 1))
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
@@ -200,7 +211,7 @@ class Printer:
         raise self.error(
             node,
             f"unsupported expression {found[:80]!r}; expected integers, parameters, "
-            "name.shape[i], + - * // %, min, max, cdiv",
+            "name.shape[i], + - * // %, min, max, cdiv, len(list), parts(list, number)",
         )
 
     def parameter(self, node: ast.expr, name: str) -> tuple[int, Parameter]:
@@ -213,7 +224,8 @@ class Printer:
         index, parameter = self.parameter(node, name)
         dtype = BY_MLIR[parameter.dtype]
         if parameter.kind != "scalar" or not (dtype.is_integer or dtype.is_bool):
-            found = parameter.dtype if parameter.kind == "scalar" else "an array"
+            found = "a list of arrays" if parameter.is_list else "an array"
+            found = parameter.dtype if parameter.kind == "scalar" else found
             raise self.error(node, f"{name!r} is {found}; expected an integer scalar")
         self.scalars.add(index)
         return self.value_of(index)
@@ -221,11 +233,18 @@ class Printer:
     def size(self, node: ast.expr, name: str, axis: int) -> str:
         index, parameter = self.parameter(node, name)
         if parameter.kind != "array":
-            raise self.error(node, f"{name!r} is a scalar and has no shape")
+            found = "a list of arrays" if parameter.is_list else "a scalar"
+            raise self.error(node, f"{name!r} is {found} and has no shape")
         if not 0 <= axis < parameter.rank:
             message = f"axis {axis} of {name!r}, which has {parameter.rank} dimensions"
             raise self.error(node, message)
         return self.size_of(index, axis)
+
+    def array_list(self, node: ast.expr, name: str) -> int:
+        index, parameter = self.parameter(node, name)
+        if not parameter.is_list:
+            raise self.error(node, f"{name!r} is no list of arrays")
+        return index
 
     def call(self, node: ast.expr, name: str, arguments: list[str]) -> str:
         if name not in _FUNCTIONS:
@@ -251,6 +270,14 @@ class Printer:
     def size_of(self, index: int, axis: int) -> str:
         """A size of the array parameter of that number."""
         return f"v[{index}][{axis}]"
+
+    def length_of(self, index: int) -> str:
+        """How many arrays the list parameter of that number has."""
+        return f"v[{index}][0]"
+
+    def parts_of(self, index: int, size: int) -> str:
+        """How many parts of `size` elements it has (`tile.find_part`)."""
+        return f"(v[{index}][1] // {size} + v[{index}][0])"
 
     def negated(self, operand: str) -> str:
         """Minus a value."""

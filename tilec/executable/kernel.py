@@ -4,16 +4,29 @@ A kernel's parameters are flattened for the hardware in one order, `CompiledKern
 for an array the pointer, then one size per run-time dimension, then one stride (in elements)
 per run-time stride; for a scalar its value. Sizes and strides are `index_bits` wide. The grid of a
 persistent kernel and the tensor maps that the launcher encodes for the copy engine come last.
+
+A list of n arrays is the pointer to a table in global memory, and n. The table has words of 8
+bytes: n rows of an array's pointer, run-time sizes and run-time strides (elements), then for each
+array how many elements the arrays in front of it have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from math import prod
 from typing import Any
 
 Grid = tuple[int, int, int]
+
+WORD_BYTES = 8
+"""Of a number in the table of a list: as many as an address has."""
+
+
+def row_words(sizes: Sequence[int | None], strides: Sequence[int | None]) -> int:
+    """Words of a row in the table of a list whose arrays have these sizes and strides, None where
+    the launch has them."""
+    return 1 + [*sizes, *strides].count(None)
 
 
 @dataclass(frozen=True)
@@ -31,12 +44,18 @@ class Facts:
     strides: tuple[int, ...] = ()
 
 
+LISTS = ("arrays", "flat_arrays")
+"""The kinds of parameters that are lists."""
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One argument as the author wrote it.
 
-    `kind` is "array" or "scalar". For an array `sizes`/`strides` hold the compile-time values, None
-    where it is passed at launch; `rank == len(sizes) == len(strides)`. For a scalar both are empty.
+    `kind` is "array", "scalar", "arrays" (a list of arrays) or "flat_arrays" (one whose arrays are
+    seen as rows of all their elements). For an array `sizes`/`strides` hold the compile-time
+    values, None where it is passed at launch; `rank == len(sizes) == len(strides)`. For a list all
+    but the name is said of each of its arrays. For a scalar both are empty.
     """
 
     name: str
@@ -50,6 +69,16 @@ class Parameter:
     def rank(self) -> int:
         """Number of array dimensions; 0 for a scalar."""
         return len(self.sizes)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list of arrays."""
+        return self.kind in LISTS
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether it is an array or a list of them."""
+        return self.kind != "scalar"
 
 
 INDEX_LIMIT_32 = 2**31 - 2**16
@@ -101,7 +130,8 @@ class TensorMap:
 @dataclass(frozen=True)
 class AbiSlot:
     """One hardware parameter: `field` is pointer, size, stride, value, grid or tensor_map; `axis`:
-    the dimension, or the number of the tensor map. A grid belongs to no parameter (-1)."""
+    the dimension, or the number of the tensor map. A list's size is the number of its arrays. A
+    grid belongs to no parameter (-1)."""
 
     parameter: int
     field: str
@@ -163,7 +193,7 @@ class CompiledKernel:
 
     def written(self) -> tuple[str, ...]:
         """The names of the arrays that a launch may change: all, where nobody looked."""
-        arrays = tuple(p.name for p in self.parameters if p.kind == "array")
+        arrays = tuple(p.name for p in self.parameters if p.has_memory)
         return arrays if self.writes is None else self.writes
 
     def counts(self, programs: Grid) -> int:
@@ -219,6 +249,9 @@ class CompiledKernel:
                 slots.append(AbiSlot(number, "value", 0, parameter.dtype))
                 continue
             slots.append(AbiSlot(number, "pointer", 0, "pointer"))
+            if parameter.is_list:
+                slots.append(AbiSlot(number, "size", 0, index))
+                continue
             for name, values in (("size", parameter.sizes), ("stride", parameter.strides)):
                 slots += [
                     AbiSlot(number, name, axis, index)

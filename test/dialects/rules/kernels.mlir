@@ -173,3 +173,18 @@ func.func @k(%n: i32 {tile.unbounded = array<i32: 0>}) attributes {tile.kernel} 
 
 // -----
 func.func @right(%x: memref<?x?xf32> {tile.unbounded = array<i32: 1, 0>}) attributes {tile.kernel} { return }
+
+// -----
+// expected-error @below {{parameter 'arg0' is flat, which lists of dense arrays of one dimension are, but is memref<?xmemref<?x?xf32>>}}
+func.func @k(%x: memref<?xmemref<?x?xf32>> {tile.flat = true}) attributes {tile.kernel} { return }
+
+// -----
+// expected-error @below {{parameter 'arg0' has a wrong fact: sizes must name one divisor per dimension (2)}}
+func.func @k(%x: memref<?xmemref<?x?xf32>> {tile.facts = {sizes = array<i32: 4>}}) attributes {tile.kernel} { return }
+
+// -----
+// expected-error @below {{parts(x, 64)', column 1: 'x' is no list of arrays}}
+func.func @k(%x: memref<?xf32> {tile.name = "x"}) attributes {tile.kernel, tile.grid = ["parts(x, 64)"]} { return }
+
+// -----
+func.func @right(%x: memref<?xmemref<?xf32, strided<[1]>>> {tile.name = "x", tile.flat = true, tile.unbounded = array<i32: 0>}) attributes {tile.kernel, tile.grid = ["len(x) + parts(x, 64)"]} { return }

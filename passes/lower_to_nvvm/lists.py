@@ -1,0 +1,126 @@
+"""Lowers arrays out of lists: what the launcher wrote of them is read from a table in memory.
+
+The table's form is that of `tilec.executable.kernel`: a row an array, of words of 8 bytes, and
+behind all rows how many elements lie in front of each array.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.types import element
+from tilec.executable.kernel import WORD_BYTES, row_words
+from tilec.passes.analysis.divisibility import static_sizes, static_strides, unbounded_dims
+from tilec.passes.lower_to_nvvm.scalar_ops import compare, create, select
+from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.lower_to_nvvm.values import Array
+
+
+def lower_array_at(op: tile.ArrayAtOp, state: Lowering) -> None:
+    """Reads a row of the table: pointer, sizes and strides."""
+    sizes, strides = _dimensions(op.src)
+    words = row_words(sizes, strides)
+    arrays, position = state.values[op.src], state.values[op.position]
+    if not op.options.get("inside"):
+        is_there = compare("ult", position, arrays.sizes[0])
+        position = select(is_there, position, state.index_constant(0))
+    i64 = ir.IntegerType.get_signless(64)
+    scale = state.constant(i64, words)
+    first = create("arith.muli", [_wide(position, state), scale], i64)
+    row = _step(arrays.pointer, first)
+    numbers = (state.constant(i64, number) for number in range(words))
+    loaded = iter([_load(_step(row, number), i64, WORD_BYTES) for number in numbers])
+    pointer = create("llvm.inttoptr", [next(loaded)], arrays.pointer.type)
+
+    def told(known: list[int | None]) -> tuple[ir.Value, ...]:
+        return tuple(
+            _index(next(loaded), state) if value is None else state.index_constant(value)
+            for value in known
+        )
+
+    state.values[op.result] = Array(
+        op.src,
+        pointer,
+        told(sizes),
+        told(strides),
+        tuple(strides),
+        element(op.result),
+        unbounded_dims(op.result),
+    )
+
+
+def lower_find_part(op: tile.FindPartOp, state: Lowering) -> None:
+    """Searches for the last array whose first part is not behind this one; each step halves what is
+    left. Parts are counted in 64 bits, since all elements of a list may be more than an index."""
+    arrays, index = state.values[op.src], state.index
+    words = row_words(*_dimensions(op.src))
+    i64 = ir.IntegerType.get_signless(64)
+    rows = create("arith.muli", [_wide(arrays.sizes[0], state), state.constant(i64, words)], i64)
+    before = _step(arrays.pointer, rows)
+    part, one = _wide(state.values[op.part], state), state.index_constant(1)
+
+    def first_part(position: ir.Value) -> ir.Value:
+        wide = _wide(position, state)
+        elements = _load(_step(before, wide), i64, WORD_BYTES)
+        whole = create("arith.divui", [elements, state.constant(i64, op.elements)], i64)
+        return create("arith.addi", [whole, wide], i64)
+
+    around = [state.index_constant(0), arrays.sizes[0]]
+    search = ir.Operation.create("scf.while", results=[index] * 2, operands=around, regions=2)
+    blocks = [
+        region.blocks.append(index, index, arg_locs=[op.location] * 2) for region in search.regions
+    ]
+    with ir.InsertionPoint(blocks[0]):
+        low, high = blocks[0].arguments
+        left = create("arith.subi", [high, low], index)
+        more = compare("ult", one, left)
+        ir.Operation.create("scf.condition", operands=[more, low, high])
+    with ir.InsertionPoint(blocks[1]):
+        low, high = blocks[1].arguments
+        middle = create("arith.shrui", [create("arith.addi", [low, high], index), one], index)
+        begun = compare("ule", first_part(middle), part)
+        ends = [select(begun, middle, low), select(begun, high, middle)]
+        ir.Operation.create("scf.yield", operands=ends)
+    position = search.results[0]
+    own = create("arith.subi", [part, first_part(position)], i64)
+    start = create("arith.muli", [own, state.constant(i64, op.elements)], i64)
+    state.values[op.position] = position
+    state.values[op.start] = _index(start, state)
+
+
+def _dimensions(array_list: ir.Value) -> tuple[list[int | None], list[int | None]]:
+    """The sizes and strides of a list's arrays, None where the table has them."""
+    one = array_list.type.element_type
+    return static_sizes(one), static_strides(one)
+
+
+def _load(pointer: ir.Value, type_: ir.Type, alignment: int) -> ir.Value:
+    """A load of what no launch changes while it runs."""
+    aligned = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), alignment)
+    return create("llvm.load", [pointer], type_, alignment=aligned, invariant=ir.UnitAttr.get())
+
+
+def _step(pointer: ir.Value, words: ir.Value) -> ir.Value:
+    """The pointer so many words on."""
+    return create(
+        "llvm.getelementptr",
+        [pointer, words],
+        pointer.type,
+        elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(64)),
+        rawConstantIndices=ir.DenseI32ArrayAttr.get([-(2**31)]),
+    )
+
+
+def _wide(value: ir.Value, state: Lowering) -> ir.Value:
+    """An index that is no less than 0 as i64."""
+    i64 = ir.IntegerType.get_signless(64)
+    return value if value.type == i64 else create("arith.extui", [value], i64)
+
+
+def _index(word: ir.Value, state: Lowering) -> ir.Value:
+    """A word of the table as an index: the launcher has seen to it that it fits."""
+    return word if state.index == word.type else create("arith.trunci", [word], state.index)
+
+
+RULES = {tile.ArrayAtOp: lower_array_at, tile.FindPartOp: lower_find_part}
