@@ -45,6 +45,11 @@ class Form:
 _FORMS: WeakValueDictionary[tuple[Any, ...], Form] = WeakValueDictionary()
 
 
+def form_of(parts: tuple[Any, ...]) -> Form:
+    """The form of arrays that have these in common."""
+    return _FORMS.setdefault(parts, Form())
+
+
 @dataclass(frozen=True, eq=False)
 class ArrayView:
     """Memory of somebody else's array.
@@ -78,7 +83,7 @@ class ArrayView:
         # Now, and as a field: one added later would make every attribute slower to read.
         parts = (self.dtype, self.shape, self.strides, self.device, self.framework)
         parts = (*parts, self.pointer % VECTOR_BYTES)
-        object.__setattr__(self, "form", _FORMS.setdefault(parts, Form()))
+        object.__setattr__(self, "form", form_of(parts))
 
     @property
     def element_bytes(self) -> int:

@@ -9,9 +9,10 @@ from math import prod
 from typing import Any
 
 from tilec.executable.grid import check_grid
-from tilec.executable.kernel import AbiSlot, CompiledKernel
+from tilec.executable.kernel import AbiSlot, CompiledKernel, Parameter, row_words
 from tilec.executable.thread_lock import ThreadLock
 from tilec.runtime import emulator
+from tilec.runtime.array_list import ArrayList, describe_list, table_of
 from tilec.runtime.arrays import HOST, ArrayView, describe
 from tilec.runtime.errors import ArgumentError, DeviceError
 from tilec.runtime.facts import check
@@ -92,8 +93,8 @@ class EmulatorDevice:
         of an empty grid. ArgumentError for wrong arguments."""
         kernel = loaded.kernel
         values = [
-            _host_view(parameter.name, value)
-            if parameter.kind == "array"
+            _host_view(parameter, value)
+            if parameter.has_memory
             else check_scalar(parameter.name, parameter.dtype, value)
             for parameter, value in zip(kernel.parameters, arguments, strict=True)
         ]
@@ -155,8 +156,12 @@ class EmulatorDevice:
         """Nothing to wait for."""
 
 
-def _host_view(name: str, value: Any) -> ArrayView:
-    array = describe(value, name)
+def _host_view(parameter: Parameter, value: Any) -> ArrayView:
+    name = parameter.name
+    if parameter.is_list:
+        array: ArrayView = describe_list(value, name, flat=parameter.kind == "flat_arrays")
+    else:
+        array = describe(value, name)
     if array.device[0] != HOST:
         raise ArgumentError(
             f"argument {name!r}: expected an array in host memory for the emulator, "
@@ -172,12 +177,25 @@ def _pointer(value: ArrayView, name: str = "") -> emulator.Pointer:
     return emulator.Pointer(host_memory(value), value.pointer - value.memory[0], name)
 
 
+def _table(value: ArrayList, parameter: Parameter) -> emulator.PointerTable:
+    """To the table of a list, with the emulator's own pointers to the arrays."""
+    each = row_words(parameter.sizes, parameter.strides)
+    pointers = {
+        number * each: _pointer(one, f"{parameter.name}[{number}]")
+        for number, one in enumerate(value.members)
+    }
+    words = table_of(value, parameter)
+    return emulator.PointerTable(words, pointers, f"the table of {parameter.name}")
+
+
 def _slot_value(kernel: CompiledKernel, slot: AbiSlot, value: Any) -> Any:
     """What the emulator takes for one hardware parameter: its own kinds of pointers and tensor
     maps, else bytes."""
     if slot.field == "pointer":
-        name = kernel.parameters[slot.parameter].name
-        return _pointer(value, name)
+        parameter = kernel.parameters[slot.parameter]
+        if parameter.is_list:
+            return _table(value, parameter)
+        return _pointer(value, parameter.name)
     if slot.field == "tensor_map":
         recipe = kernel.tensor_maps[slot.axis]
         made = hardware_map(recipe, kernel.parameters[slot.parameter].name, value)

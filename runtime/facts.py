@@ -13,9 +13,11 @@ from typing import Any
 from tilec.executable.grid import compile_sizes
 from tilec.executable.kernel import INDEX_LIMIT_32, CompiledKernel, Facts, Grid, Parameter
 from tilec.hardware.sizes import VECTOR_BYTES
+from tilec.runtime.array_list import ArrayList
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.tensor_maps import hardware_map
+from tilec.terms.dtypes import ELEMENT_BYTES
 
 
 def observe_parameter(name: str, array: ArrayView) -> Parameter:
@@ -30,6 +32,26 @@ def observe_parameter(name: str, array: ArrayView) -> Parameter:
         sizes=(None,) * len(array.shape),
         strides=tuple(1 if stride == 1 else None for stride in _strides(array)),
         facts=observe(array),
+    )
+
+
+def observe_list(name: str, kind: str, arrays: ArrayList) -> Parameter:
+    """The parameter a kernel is specialised to for a list: what `observe_parameter` says of each of
+    its arrays, where that is the same."""
+    common = arrays.common
+    divisor = VECTOR_BYTES // ELEMENT_BYTES[common.dtype]
+    facts = Facts(
+        align=VECTOR_BYTES if common.align % VECTOR_BYTES == 0 else ELEMENT_BYTES[common.dtype],
+        sizes=tuple(1 if known % divisor else divisor for known in common.size_divisors),
+        strides=tuple(1 if known % divisor else divisor for known in common.stride_divisors),
+    )
+    return Parameter(
+        name,
+        kind,
+        common.dtype,
+        sizes=(None,) * len(common.sizes),
+        strides=tuple(1 if stride == 1 else None for stride in common.strides),
+        facts=facts,
     )
 
 
@@ -67,8 +89,9 @@ def check(kernel: CompiledKernel, arguments: Mapping[str, Any]) -> None:
     `arguments`: an ArrayView per array parameter, by name; others are not looked at.
     """
     for parameter in kernel.parameters:
-        if parameter.kind == "array":
-            check_array(parameter, arguments[parameter.name])
+        if parameter.has_memory:
+            argument = arguments[parameter.name]
+            (check_list if parameter.is_list else check_array)(parameter, argument)
             if kernel.index_bits == 32 and not _fits_32(arguments[parameter.name]):
                 array = arguments[parameter.name]
                 raise _mismatch(
@@ -162,7 +185,37 @@ def _used_strides(array: ArrayView) -> tuple[bool, ...]:
     return tuple(size > 1 and not empty for size in array.shape)
 
 
+def check_list(parameter: Parameter, arrays: ArrayView) -> None:
+    """Checks the same of each array of a list."""
+    if not isinstance(arrays, ArrayList):
+        raise _mismatch(parameter, "a list of arrays", "an array")
+    common, facts = arrays.common, parameter.facts
+    if common.dtype != parameter.dtype:
+        raise _mismatch(parameter, f"arrays of dtype {parameter.dtype}", common.dtype)
+    if len(common.sizes) != parameter.rank:
+        raise _mismatch(parameter, f"arrays of rank {parameter.rank}", str(len(common.sizes)))
+    if common.align % facts.align:
+        least = f"pointers that are multiples of {facts.align} bytes"
+        raise _mismatch(parameter, least, f"multiples of {common.align}")
+    for what, found, fixed, known, divisors in (
+        ("size", common.sizes, parameter.sizes, common.size_divisors, facts.sizes),
+        ("stride", common.strides, parameter.strides, common.stride_divisors, facts.strides),
+    ):
+        for axis, expected in enumerate(fixed):
+            if known[axis] == 0 and what == "stride":  # none leads anywhere
+                continue
+            divisor = divisors[axis] if axis < len(divisors) else 1
+            if expected is not None and found[axis] != expected:
+                other = "others" if found[axis] is None else str(found[axis])
+                raise _mismatch(parameter, f"{what} {expected} on axis {axis} of each", other)
+            if known[axis] % divisor:
+                text = f"{what}s on axis {axis} that are multiples of {divisor}"
+                raise _mismatch(parameter, text, f"multiples of {known[axis]}")
+
+
 def _fits_32(array: ArrayView) -> bool:
+    if isinstance(array, ArrayList):
+        return array.common.fits_32
     low, high = array.extent()
     return high - low < INDEX_LIMIT_32 and all(size < INDEX_LIMIT_32 for size in array.shape)
 

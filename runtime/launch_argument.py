@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilec.executable.kernel import LISTS
 from tilec.runtime.errors import ArgumentError
 
-KINDS = ("array", "scalar", "typed", "const")
+KINDS = ("array", *LISTS, "scalar", "typed", "const")
 
 RESERVED = ("grid", "stream")
 """Keywords every call takes besides the kernel's own arguments."""
@@ -31,8 +32,9 @@ REQUIRED: Any = _Required()
 class LaunchArgument:
     """One argument of a call.
 
-    `kind`: "array"; "scalar", whose dtype is fixed; "typed", a scalar whose Python type, and
-    whether it fits 32 bits, choose the specialisation; "const", whose value does.
+    `kind`: "array"; "arrays" or "flat_arrays", a list of any length; "scalar", whose dtype is
+    fixed; "typed", a scalar whose Python type, and whether it fits 32 bits, choose the
+    specialisation; "const", whose value does.
     """
 
     name: str

@@ -13,11 +13,12 @@ import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from tilec.executable.grid import Grid, GridRule, check_grid, compile_grid
-from tilec.executable.kernel import CompiledKernel, Parameter
+from tilec.executable.kernel import LISTS, CompiledKernel, Parameter
 from tilec.executable.thread_lock import ThreadLock
+from tilec.runtime.array_list import ArrayList, describe_list
 from tilec.runtime.arrays import CUDA, UNKNOWN_DEVICE, ArrayView, describe
 from tilec.runtime.cuda.context import device_of_pointer
 from tilec.runtime.cuda.fast_call import FastCall, build_fast_call, build_slow_call
@@ -165,9 +166,12 @@ class Launcher:
         if device.kind != CUDA:
             device.launch(loaded, parameters, given)
             return
+        parameters = device.with_tables(kernel, parameters, number)
         plan = device.plan(loaded, parameters, fixed, of_scalars)
         if not kernel.persistent or of_scalars is not None or given == fixed:
-            self._remember(values, plan)  # that of a persistent kernel holds the fixed grid
+            self._remember(
+                values, parameters, plan
+            )  # that of a persistent kernel holds the fixed grid
         device.start(plan, parameters, given, number)
 
     def prepared(self, device: Any, bound: Mapping[str, Any], grid: Grid | None) -> Prepared:
@@ -192,6 +196,8 @@ class Launcher:
             bound[argument.name] = value
             if argument.kind == "array":
                 bound[argument.name] = located(describe(value, argument.name, stream))
+            elif argument.kind in LISTS:
+                bound[argument.name] = listed_as(argument.kind, value, argument.name, stream)
             elif argument.kind == "const":
                 _check_constant(argument.name, value)
         return bound
@@ -210,9 +216,11 @@ class Launcher:
             known = self._rules[id(kernel)] = (kernel, rule)
         return known[1]
 
-    def _remember(self, values: Sequence[Any], plan: Plan) -> None:
-        """Lets the generated function launch the next call like this one, where it can."""
-        arrays = [v for v, a in zip(values, self.arguments, strict=True) if a.kind == "array"]
+    def _remember(self, values: Sequence[Any], parameters: Sequence[Any], plan: Plan) -> None:
+        """Lets the generated function launch the next call like this one, where it can.
+        `parameters`: what the arguments that are no constants were launched as."""
+        kinds = ("array", *LISTS)
+        arrays = [v for v, a in zip(values, self.arguments, strict=True) if a.kind in kinds]
         readers = readers_of(arrays)
         if readers is None:
             return
@@ -220,20 +228,36 @@ class Launcher:
         if fast is None:
             fast = build_fast_call(self.name, self.arguments, readers, self._launch, self.outside)
             self._fast[readers] = fast
-        fast.remember(values, plan)
+        fast.remember(values, [p for p in parameters if isinstance(p, ArrayView)], plan)
         self._last = fast
         self.run = fast.call
 
 
+def listed_as(kind: str, value: Any, name: str, stream: int | None = None) -> ArrayList:
+    """The argument `value` of a kind of lists, with the device of its arrays."""
+    found = describe_list(value, name, stream, flat=kind == "flat_arrays")
+    if found.device != (CUDA, UNKNOWN_DEVICE):
+        return found
+    return replace(found, device=(CUDA, device_of_pointer(found.members[0].pointer)))
+
+
 def common_stream(values: Sequence[Any]) -> int:
     """The stream all arguments' frameworks work on now. ArgumentError if they do not agree."""
-    streams = {stream for value in values if (stream := current_stream_of(value)) is not None}
+    # The arrays of a list are of one framework, on one device.
+    first = [_first_of(value) for value in values]
+    streams = {stream for value in first if (stream := current_stream_of(value)) is not None}
     if len(streams) > 1:
         raise ArgumentError(
             "stream: the arrays come from frameworks that work on different streams now; "
             "say which one to launch on with stream=..."
         )
     return streams.pop() if streams else DEFAULT_STREAM
+
+
+def _first_of(value: Any) -> Any:
+    if not isinstance(value, (list, tuple)):
+        return value
+    return cast("Sequence[Any]", value)[0] if value else None
 
 
 def located(array: ArrayView) -> ArrayView:
@@ -254,7 +278,7 @@ def _check_constant(name: str, value: Any) -> None:
 
 def _parameter_value(parameter: Parameter, bound: Mapping[str, Any]) -> Any:
     value = bound[parameter.name]
-    if parameter.kind == "array":
+    if parameter.has_memory:
         return value
     return check_scalar(parameter.name, parameter.dtype, value)
 
@@ -281,6 +305,12 @@ def _grid_parts(
 
 
 def _rule_values(parameters: Sequence[Any], scalars: Sequence[Any]) -> list[Any]:
-    """What a grid rule reads: the shape of each array, the value of each scalar."""
+    """What a grid rule reads: the shape of each array, how many arrays and elements each list has,
+    the value of each scalar."""
     left = iter(scalars)
-    return [v.shape if isinstance(v, ArrayView) else next(left) for v in parameters]
+    return [shape_of(v) if isinstance(v, ArrayView) else next(left) for v in parameters]
+
+
+def shape_of(argument: ArrayView) -> tuple[int, ...]:
+    """What rules read of an array, or of a list."""
+    return argument.counts if isinstance(argument, ArrayList) else argument.shape

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilec.executable.grid import compile_grid, compile_sizes
-from tilec.executable.kernel import NOT_FINITE, CompiledKernel
+from tilec.executable.kernel import LISTS, NOT_FINITE, CompiledKernel
 from tilec.hardware.target import TARGETS
 from tilec.runtime.tensor_maps import wrong_recipe
 from tilec.terms.dtypes import BY_MLIR, ELEMENT_BYTES
@@ -55,7 +55,7 @@ def _check_names(fields: Mapping[str, Any]) -> None:
     names = [parameter["name"] for parameter in fields["parameters"]]
     if len(set(names)) < len(names):
         raise ValueError("kernel.parameters: two have the same name")
-    arrays = [entry["name"] for entry in fields["parameters"] if entry["kind"] == "array"]
+    arrays = [entry["name"] for entry in fields["parameters"] if entry["kind"] != "scalar"]
     for name in fields["writes"] or ():
         if name not in arrays:
             raise ValueError(f"kernel.writes: {name!r} is no array of the kernel")
@@ -83,6 +83,8 @@ def _check_parameter(fields: Mapping[str, Any], where: str) -> None:
         raise ValueError(f"{where}: a scalar has no sizes")
     if fields["kind"] == "scalar" and not BY_MLIR[fields["dtype"]].packed:
         raise ValueError(f"{where}: {fields['dtype']} comes in arrays only")
+    if fields["kind"] == "flat_arrays" and (rank != 1 or fields["strides"] != [1]):
+        raise ValueError(f"{where}: flat arrays have one dimension, of stride 1")
     _check(fields["facts"], _FACTS, f"{where}.facts")
     for name in ("sizes", "strides"):
         if len(fields["facts"][name]) not in (0, rank):
@@ -192,7 +194,7 @@ _KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 }
 _PARAMETER: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "name": ("a Python name", _is_name),
-    "kind": _one_of(("array", "scalar")),
+    "kind": _one_of(("array", *LISTS, "scalar")),
     "dtype": _one_of(tuple(ELEMENT_BYTES)),
     "sizes": (
         "integers or nulls",

@@ -21,6 +21,8 @@ from uuid import uuid4
 
 import torch
 
+from tilec.executable.kernel import LISTS
+from tilec.runtime.array_list import describe_list, list_of
 from tilec.runtime.arrays import CUDA, HOST, ArrayView, refuse_recorded
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.traced_values import any_traced, found_by_name, numbered, recordable, recorded
@@ -62,7 +64,9 @@ def record(target: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> N
     written, parts = _written(target, values)
     found = _Parts()
     for name in written:
-        found.write(parts[name])
+        several = isinstance(parts[name], (list, tuple))
+        for tensor in parts[name] if several else [parts[name]]:
+            found.write(tensor)
     told = {name: found.told(value) for name, value in values.items()}
     constants = [a.name for a in target.arguments if a.kind == "const" and a.name in values]
     text = json.dumps(
@@ -82,7 +86,13 @@ def _written(target: Any, values: Mapping[str, Any]) -> tuple[tuple[str, ...], d
     """The names of the arrays that a call changes, and all its arguments by name, groups as their
     parts."""
     launcher, parts = target.taken_apart({name: _seen(value) for name, value in values.items()})
-    described = {name: _described(name, value) for name, value in parts.items()}
+    kinds = {argument.name: argument.kind for argument in launcher.arguments}
+    described = {
+        name: _described_list(name, value, kinds[name])
+        if kinds[name] in LISTS
+        else _described(name, value)
+        for name, value in parts.items()
+    }
     return launcher.written(described), parts
 
 
@@ -131,6 +141,15 @@ class _Parts:
 
 def _place(tensors: Sequence[Any], wanted: Any) -> int | None:
     return next((n for n, tensor in enumerate(tensors) if tensor is wanted), None)
+
+
+def _described_list(name: str, several: Any, kind: str) -> Any:
+    """A list of arrays likewise. ArgumentError for what is none."""
+    flat = kind == "flat_arrays"
+    if not isinstance(several, (list, tuple)) or not several:
+        return describe_list(several, name, flat=flat)
+    members = [_described(f"{name}[{n}]", one) for n, one in enumerate(several)]
+    return list_of(members, name, flat=flat)
 
 
 def _described(name: str, value: Any) -> Any:

@@ -119,7 +119,7 @@ def _changing(kernel: CompiledKernel) -> tuple[str, dict[int, int]]:
     offsets: dict[int, int] = {}
     for kind in ("array", "scalar"):
         for number, parameter in enumerate(kernel.parameters):
-            if parameter.kind == kind:
+            if parameter.has_memory == (kind == "array"):
                 code = "Q" if kind == "array" else BY_MLIR[parameter.dtype].packed
                 text += code
                 # Native alignment pads before an item, so it ends where the format so far ends.
@@ -129,7 +129,7 @@ def _changing(kernel: CompiledKernel) -> tuple[str, dict[int, int]]:
 
 def _packer(kernel: CompiledKernel, changing: str) -> Callable[..., None]:
     pack_into = struct.Struct(changing).pack_into
-    arrays = sum(parameter.kind == "array" for parameter in kernel.parameters)
+    arrays = sum(parameter.has_memory for parameter in kernel.parameters)
     scalars = [p.dtype for p in kernel.parameters if p.kind == "scalar"]
     if not any(dtype in ENCODERS for dtype in scalars):
         return pack_into

@@ -10,10 +10,12 @@ from typing import Any
 from tilec.executable.grid import Grid, check_grid
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.ptx_version import newest_of_driver
+from tilec.runtime.array_list import ArrayList, describe_list
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.cuda.context import context_of
 from tilec.runtime.cuda.device_array import DeviceArray, copy_back, copy_in, empty
 from tilec.runtime.cuda.driver import check
+from tilec.runtime.cuda.list_tables import with_tables
 from tilec.runtime.cuda.module import LoadedKernel, load_kernel
 from tilec.runtime.cuda.plan import GridOfScalars, Plan, changing_values, make_plan, start_plan
 from tilec.runtime.facts import check as check_arrays
@@ -63,14 +65,23 @@ class CudaDevice:
         number = DEFAULT_STREAM if stream is None else stream_number(stream)
         parameters = loaded.kernel.parameters
         values = [
-            describe(value, parameter.name, number)
-            if parameter.kind == "array"
-            else check_scalar(parameter.name, parameter.dtype, value)
-            for parameter, value in zip(parameters, arguments, strict=True)
+            describe_list(value, p.name, number, flat=p.kind == "flat_arrays")
+            if p.is_list
+            else describe(value, p.name, number)
+            if p.has_memory
+            else check_scalar(p.name, p.dtype, value)
+            for p, value in zip(parameters, arguments, strict=True)
         ]
         check_arrays(loaded.kernel, {p.name: v for p, v in zip(parameters, values, strict=True)})
         sizes = check_grid(grid)
+        values = self.with_tables(loaded.kernel, values, number)
         self.start(self.plan(loaded, values, sizes), values, sizes, number)
+
+    def with_tables(
+        self, kernel: CompiledKernel, arguments: Sequence[Any], stream: int
+    ) -> list[Any]:
+        """Checked arguments of a launch on a stream; lists have their tables there."""
+        return with_tables(self.context, kernel.parameters, arguments, stream)
 
     def plan(
         self,
@@ -89,6 +100,7 @@ class CudaDevice:
         cannot be told to wait for ours, so with a JAX array among the arguments this waits.
         """
         arrays = [value for value in arguments if isinstance(value, ArrayView)]
+        arrays += [one for array in arrays if isinstance(array, ArrayList) for one in array.members]
         for producer in {array.producer_stream for array in arrays} - {None, stream}:
             self._order(stream, producer)
         pointers, scalars = changing_values(arguments)

@@ -18,8 +18,12 @@ from functools import partial
 from typing import Any
 
 from tilec.executable.grid import Grid, check_grid
+from tilec.executable.kernel import LISTS
+from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.context import current_device
 from tilec.runtime.cuda.driver import device_count
+from tilec.runtime.cuda.known_lists import KnownLists
+from tilec.runtime.cuda.list_tables import PlacedList
 from tilec.runtime.cuda.plan import Plan, place_programs, run_in_context
 from tilec.runtime.cuda.reader import Reader
 from tilec.runtime.errors import ArgumentError
@@ -79,14 +83,23 @@ def _tilec_key({signature}):
 
 @dataclass(frozen=True)
 class FastCall:
-    """`call`: the generated function. `key`: what it looks plans up under, from the arguments."""
+    """`call`: the generated function. `key`: what it looks plans up under, from the arguments.
+    `lists`: of each list, its position among the arguments and among arrays, and whether its arrays
+    are flat."""
 
     call: Callable[..., None]
     key: Callable[..., Any]
     local: threading.local
+    lists: tuple[tuple[int, int, bool], ...] = ()
 
-    def remember(self, values: Sequence[Any], plan: Plan) -> None:
-        """Makes later calls of this thread with arguments like `values` use `plan`."""
+    def remember(self, values: Sequence[Any], arrays: Sequence[ArrayView], plan: Plan) -> None:
+        """Makes later calls of this thread with arguments like `values` use `plan`. `arrays`: what
+        arrays and lists among them were launched as, in order."""
+        for position, number, flat in self.lists:
+            known = self.local.__dict__.setdefault(f"list{position}", KnownLists(flat=flat))
+            placed = arrays[number]
+            assert isinstance(placed, PlacedList)
+            known.remember(values[position], placed)
         plans = self.local.__dict__.setdefault("plans", {})
         if len(plans) >= MAX_PLANS:
             plans.clear()
@@ -133,7 +146,16 @@ def build_fast_call(
 
     `outside`: what the kernel was compiled from; calls go the whole way where it has changed.
     """
-    arrays = _names(arguments, "array")
+    kinds = ("array", *LISTS)
+    arrays = _names(arguments, *kinds)
+    lists = tuple(
+        (position, arrays.index(argument.name), argument.kind == "flat_arrays")
+        for position, argument in enumerate(arguments)
+        if argument.kind in LISTS
+    )
+    found = [f"_tilec_l{n} = _tilec_local.list{p}({arrays[n]}, stream)" for p, n, _ in lists]
+    for _, number, _ in lists:
+        arrays[number] = f"_tilec_l{number}"
     pointers = [f"_tilec_p{number}" for number in range(len(arrays))]
     read = [
         f"{pointer} = {reader.pointer.format(array)}"
@@ -144,7 +166,7 @@ def build_fast_call(
     changed, watched = expression(outside)
     text = _CALL.format(
         signature=_signature(arguments),
-        read="; ".join(read) or "pass",
+        read="; ".join([*found, *read]) or "pass",
         key=_tuple([*_array_keys(arrays, readers, pointers), *_value_keys(arguments)]),
         watch=f"if {changed}: _tilec_plan = None" if outside else "",
         refuse=_refused(arrays, readers, pointers),
@@ -156,7 +178,7 @@ def build_fast_call(
     )
     local = threading.local()
     made = _compile(name, text, arguments, names | watched | {"whole_way": launch, "local": local})
-    return FastCall(made["_tilec_call"], made["_tilec_key"], local)
+    return FastCall(made["_tilec_call"], made["_tilec_key"], local, lists)
 
 
 def _refused(arrays: Sequence[str], readers: Sequence[Reader], pointers: Sequence[str]) -> str:

@@ -40,6 +40,8 @@ _TORCH = Reader(
     "{0}.dtype, {0}.shape, {0}.stride(), {0}.get_device(), {0}.is_neg()",
     recorded="{0}.requires_grad",
 )
+_LIST = Reader("torch", "{0}.pointer", "{0}.form", tells_alignment=True)
+"""Of a list of tensors that `known_lists` has found again."""
 _CUPY = Reader("cupy", "{0}.data.ptr", "{0}.dtype, {0}.shape, {0}.strides, {0}.device.id")
 _VIEW = Reader("", "{0}.pointer", "{0}.form", tells_alignment=True)
 
@@ -52,6 +54,8 @@ def reader_of(value: Any) -> Reader | None:
     torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
     if torch is not None and isinstance(value, torch.Tensor):
         return _TORCH
+    if isinstance(value, (list, tuple)) and torch is not None:
+        return _LIST if all(isinstance(one, torch.Tensor) for one in value) else None
     if cupy is not None and isinstance(value, cupy.ndarray):
         return _CUPY
     if isinstance(value, ArrayView) and value.framework == "tilec":

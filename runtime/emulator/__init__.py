@@ -11,7 +11,7 @@ from tilec.runtime.emulator.errors import (
     UnsupportedInstruction,
 )
 from tilec.runtime.emulator.execution.launch import Launch, Result, Statistics
-from tilec.runtime.emulator.memories.global_memory import Pointer
+from tilec.runtime.emulator.memories.global_memory import Pointer, PointerTable
 from tilec.runtime.emulator.memories.tensor_map import TensorMap
 from tilec.runtime.emulator.program import Program, load
 from tilec.runtime.emulator.stream import Run, run_stream
@@ -22,6 +22,7 @@ __all__ = [
     "Launch",
     "Place",
     "Pointer",
+    "PointerTable",
     "Program",
     "PtxError",
     "Result",

@@ -16,6 +16,7 @@ from tilec.executable.kernel import TENSOR_MAP_BYTES, CompiledKernel
 from tilec.runtime import device
 from tilec.runtime.cuda import context, driver
 from tilec.runtime.cuda import device as cuda_device
+from tilec.runtime.cuda.list_tables import tables_of
 from tilec.runtime.cuda.properties import device_properties
 from tilec.runtime.cuda.tensor_map import encoded
 from tilec.terms.dtypes import ELEMENT_BYTES
@@ -110,6 +111,7 @@ class FakeDriver:
         self.minds_contexts = True
         self.during_launch: Callable[[], None] = lambda: None
         self.fail: dict[str, CUresult] = {}
+        self.captured: set[int] = set()
         self._numbers = itertools.count(1000)
 
     def __getattr__(self, name: str) -> Any:
@@ -343,6 +345,14 @@ class FakeDriver:
         ctypes.memmove(target, source, size)
         return (CUresult.CUDA_SUCCESS,)
 
+    def cuMemcpyHtoDAsync(self, target: int, source: int, size: int, stream: int) -> Any:
+        self.calls.append(f"copy {size} bytes")
+        return self.cuMemcpyHtoD(target, source, size)
+
+    def cuStreamIsCapturing(self, stream: int) -> Any:
+        state = "ACTIVE" if stream in self.captured else "NONE"
+        return CUresult.CUDA_SUCCESS, f"CU_STREAM_CAPTURE_STATUS_{state}"
+
     def cuMemcpyDtoH(self, target: int, source: int, size: int) -> Any:
         ctypes.memmove(target, source, size)
         return (CUresult.CUDA_SUCCESS,)
@@ -392,6 +402,7 @@ def uninstall() -> None:
         driver.load_driver,
         encoded,
         device_properties,
+        tables_of,
     ):
         cached.cache_clear()
     context._opened.clear()

@@ -350,7 +350,10 @@ def persistent_in_stripes(manifest: dict[str, Any]) -> None:
         (edit(*FIRST, "name", to="x y"), r"parameters\[0\].name: expected a Python name"),
         (edit(*FIRST, "name", to="stream"), "every call has a keyword of that name"),
         (edit(*FIRST, "name", to="y"), "two have the same name"),
-        (edit(*FIRST, "kind", to="tensor"), r"parameters\[0\].kind: expected one of array, scalar"),
+        (
+            edit(*FIRST, "kind", to="tensor"),
+            r"parameters\[0\].kind: expected one of array, arrays, flat_arrays, scalar",
+        ),
         (edit(*FIRST, "dtype", to="u8"), r"parameters\[0\].dtype: expected one of f64, f32"),
         (edit(*FIRST, "sizes", to=[1, 2]), r"parameters\[0\]: 2 sizes but 1 strides"),
         (edit(*FIRST, "sizes", to=[-1]), "sizes: expected integers or nulls"),

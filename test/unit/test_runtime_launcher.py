@@ -662,7 +662,7 @@ def test_ever_new_shapes_do_not_pile_up(fake: FakeDriver, monkeypatch: pytest.Mo
 def test_names_that_would_not_make_a_function(fake: FakeDriver, name: str, message: str):
     with pytest.raises(ValueError, match=message):
         launcher(fake, LaunchArgument(name, "scalar"))
-    with pytest.raises(ValueError, match="expected one of array, scalar"):
+    with pytest.raises(ValueError, match="expected one of array, arrays, flat_arrays, scalar"):
         launcher(fake, LaunchArgument("x", "tensor"))
 
 

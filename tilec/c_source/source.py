@@ -71,8 +71,8 @@ def c_source(kernels: Sequence[CompiledKernel], stem: str | None = None) -> CSou
     """A kernel in C, of its code for several targets, one each. `stem`: of the header's name, the
     kernel's if not given.
 
-    ValueError for several kernels of one target, arguments that differ, and arrays of too many
-    dimensions.
+    ValueError for several kernels of one target, arguments that differ, arrays of too many
+    dimensions, and lists of arrays.
     """
     kernels = sorted(kernels, key=lambda k: TARGETS[k.target].compute_capability, reverse=True)
     _check(kernels)
@@ -113,6 +113,11 @@ def _check(kernels: Sequence[CompiledKernel]) -> None:
     if len({kernel.target for kernel in kernels}) < len(kernels):
         raise ValueError(f"{first.name}: C takes one kernel a target")
     for parameter in first.parameters:
+        if parameter.is_list:
+            raise ValueError(
+                f"argument {parameter.name!r}: C has no lists of arrays; an artefact has "
+                "(-o kernel.tilec, tilec.load)"
+            )
         if parameter.rank > DIMENSIONS_IN_C:
             raise ValueError(
                 f"argument {parameter.name!r}: in C, arrays have at most {DIMENSIONS_IN_C} "

@@ -13,7 +13,9 @@ from typing import Any
 
 from tilec.costs.machine import FIGURES, Machine
 from tilec.executable.kernel import Parameter
+from tilec.runtime.array_list import undescribed
 from tilec.runtime.arrays import ArrayView
+from tilec.runtime.launcher import shape_of
 from tilec.terms.dtypes import BY_MLIR
 
 EXACT_SIZES = 16
@@ -31,8 +33,9 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class CallClass:
-    """The class of a call, which decides its tiles. `sizes`: of each parameter, an array's shape, a
-    whole number's value, or None of any other; `machine`: where it runs."""
+    """The class of a call, which decides its tiles. `sizes`: of each parameter, an array's shape,
+    how many arrays and elements a list has, a whole number's value, or None of any other;
+    `machine`: where it runs."""
 
     sizes: tuple[Sizes | int | None, ...]
     machine: Machine
@@ -66,7 +69,7 @@ def class_of_specs(
 
     ValueError for a name or a rank that no parameter has.
     """
-    ranks = {p.name: p.rank for p in parameters}
+    ranks = {p.name: 2 if p.is_list else p.rank for p in parameters}
     for name, size in usual.items():
         if ranks.get(name) != (len(size) if isinstance(size, (tuple, list)) else 0):
             raise ValueError(f"sizes: {name!r} is no parameter with as many sizes as {size!r}")
@@ -81,6 +84,8 @@ _UNKNOWN = -1
 
 
 def _size_of(parameter: Parameter, usual: Any) -> Sizes | int | None:
+    if parameter.is_list:
+        return _UNKNOWN if usual is None else tuple(map(size_class, usual))
     if parameter.kind != "array":
         if BY_MLIR[parameter.dtype].kind is not int:
             return None
@@ -93,8 +98,13 @@ def _size_of(parameter: Parameter, usual: Any) -> Sizes | int | None:
 
 def any_class(parameters: Sequence[Parameter], machine: Machine) -> CallClass:
     """A class that stands for sizes of which nothing is known."""
-    sizes = (_assumed(p.sizes) if p.kind == "array" else UNKNOWN_SIZE for p in parameters)
-    return CallClass(tuple(sizes), machine)
+    return CallClass(tuple(map(_unknown, parameters)), machine)
+
+
+def _unknown(parameter: Parameter) -> Sizes | int:
+    if parameter.is_list:
+        return UNKNOWN_SIZE, UNKNOWN_SIZE**2
+    return _assumed(parameter.sizes) if parameter.has_memory else UNKNOWN_SIZE
 
 
 def size_class(size: int) -> int:
@@ -112,7 +122,7 @@ def _assumed(known: Sequence[int | None]) -> Sizes:
 
 def _class(value: Any) -> Sizes | int | None:
     if isinstance(value, ArrayView):
-        return tuple(map(size_class, value.shape))
+        return tuple(map(size_class, shape_of(value)))
     if isinstance(value, int) and not isinstance(value, bool):
         return size_class(abs(value)) * (1 if value >= 0 else -1)
     return None
@@ -120,7 +130,9 @@ def _class(value: Any) -> Sizes | int | None:
 
 def _described(parameter: Parameter, shape: Sizes) -> ArrayView:
     """An array of this shape as far as it is known: unit strides, and what others are multiples
-    of."""
+    of; or a list."""
+    if parameter.is_list:
+        return undescribed(parameter, shape)
     strides = tuple(
         _FAR + (0 if known > 1 else 1) if stride is None else stride
         for stride, known in zip(parameter.strides, parameter.facts.strides, strict=True)

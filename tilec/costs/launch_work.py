@@ -18,7 +18,9 @@ from tilec.costs.work import LoopWork, Way, Work
 from tilec.executable.grid import Grid, check_grid
 from tilec.executable.kernel import Parameter
 from tilec.hardware.target import Target
+from tilec.runtime.array_list import ArrayList
 from tilec.runtime.arrays import ArrayView
+from tilec.runtime.launcher import shape_of
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def launch_work(
     touched = [v for name, v in arrays.items() if name in used]
     twice = program.reads & program.writes - program.atomics
     touched += [v for name, v in arrays.items() if name in twice]
-    held = sum(prod(v.shape) * v.element_bytes for v in (touched or arrays.values()))
+    held = sum(_elements(v) * v.element_bytes for v in (touched or arrays.values()))
     each = sum(loop.trips * (loop.global_bytes + loop.stored_bytes) for loop in loops)
     skips = any(program.scalars.skips(point) for point in points)
     busy = parts * (_busy(program, prod(sizes), arrays) if skips else prod(sizes))
@@ -149,7 +151,11 @@ def _grid_of(program: ProgramWork, arguments: Sequence[Any], grid: Any) -> Grid:
 
 
 def _plain(value: Any) -> Any:
-    return value.shape if isinstance(value, ArrayView) else value
+    return shape_of(value) if isinstance(value, ArrayView) else value
+
+
+def _elements(array: ArrayView) -> int:
+    return array.elements if isinstance(array, ArrayList) else prod(array.shape)
 
 
 def _some_of(grid: Grid) -> list[Grid]:

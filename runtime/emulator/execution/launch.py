@@ -15,7 +15,12 @@ from tilec.runtime.emulator.checking.global_checker import GlobalChecker
 from tilec.runtime.emulator.checking.global_shadow import GlobalHistory
 from tilec.runtime.emulator.checking.shadow import granule_of
 from tilec.runtime.emulator.errors import EmulatorError, Finding
-from tilec.runtime.emulator.memories.global_memory import ARENA_BASE, GlobalMemory, Pointer
+from tilec.runtime.emulator.memories.global_memory import (
+    ARENA_BASE,
+    GlobalMemory,
+    Pointer,
+    PointerTable,
+)
 from tilec.runtime.emulator.memories.spaces import SHARED_WINDOW
 from tilec.runtime.emulator.memories.tensor_map import TensorMap, TensorMaps
 from tilec.runtime.emulator.reading.instruction import Entry, Module, Variable
@@ -78,6 +83,8 @@ class Launch:
         self._addresses: dict[str, int] = {}
         self._spaces: dict[str, str] = {}
         self._parameters: dict[str, bytes] = {}
+        self._tables: list[tuple[int, bytes]] = []
+        """Address and content of each table of pointers."""
         self._layout_private("shared")
         self._layout_private("local")
         self.tensor_maps = TensorMaps()
@@ -173,6 +180,9 @@ class Launch:
         memory = self.memory
         for position, argument in enumerate(arguments):
             array = argument
+            if isinstance(argument, PointerTable):
+                for pointer in argument.pointers.values():
+                    memory.add_argument(f"argument {pointer.name!r}", pointer.array)
             if isinstance(argument, (Pointer, TensorMap)):
                 array = argument.array
             if isinstance(array, np.ndarray):
@@ -199,6 +209,9 @@ class Launch:
         memory = self.memory
         for name, raw in self._parameters.items():
             self._write(name, raw)
+        for address, raw in self._tables:
+            start = address - ARENA_BASE
+            memory.bytes[start : start + len(raw)] = np.frombuffer(raw, np.uint8)
         for variable in self._variables().values():
             if variable.space in ("global", "const"):
                 self._initialise(variable)
@@ -229,6 +242,8 @@ class Launch:
     def _argument_bytes(self, position: int, parameter: Variable, argument: Any) -> bytes:
         """The bytes of one parameter. Raises TypeError or ValueError naming the argument."""
         where = f"argument {position} ({parameter.name}, {parameter.size} bytes)"
+        if isinstance(argument, PointerTable):
+            return self._table(argument).to_bytes(8, "little")
         if isinstance(argument, (np.ndarray, Pointer)):
             if parameter.size != 8:
                 raise TypeError(f"{where}: an array needs an 8-byte pointer parameter")
@@ -239,6 +254,16 @@ class Launch:
         if len(raw) != parameter.size:
             raise ValueError(f"{where}: got {len(raw)} bytes")
         return raw
+
+    def _table(self, table: PointerTable) -> int:
+        """Gives a table of pointers its place; returns its address."""
+        words = np.array(table.words, np.int64)
+        for number, pointer in table.pointers.items():
+            words[number] = self.memory.address_of(pointer.array) + pointer.byte_offset
+        address = self.memory.allocate(table.name, words.nbytes)
+        self.memory.regions[-1].writable = False
+        self._tables.append((address, words.tobytes()))
+        return address
 
     def _value_bytes(self, where: str, size: int, argument: Any) -> bytes:
         if isinstance(argument, TensorMap):

@@ -7,6 +7,8 @@ that overlap in the caller's memory share one region, so that aliasing is kept.
 from __future__ import annotations
 
 import ctypes
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -39,6 +41,16 @@ class Pointer:
     name: str = ""
 
 
+@dataclass(frozen=True)
+class PointerTable:
+    """A kernel argument that points to `words`, of 8 bytes, which the kernel does not write.
+    `pointers`: those among them that are addresses of arrays, by their number."""
+
+    words: Sequence[int]
+    pointers: Mapping[int, Pointer]
+    name: str = ""
+
+
 @dataclass
 class _Span:
     start: int
@@ -54,6 +66,11 @@ class GlobalMemory:
     def __init__(self) -> None:
         self._size = 0
         self.regions: list[Region] = []
+        self._starts: list[int] = []
+        self._first = 0
+        """The first region of an argument; those of the others follow it."""
+        self._hosts: list[int] = []
+        """Where arguments are in the caller's memory."""
         self.bytes = np.zeros(0, np.uint8)
         self._spans: list[_Span] = []
         self._keep: list[object] = []
@@ -65,6 +82,7 @@ class GlobalMemory:
         step = max(alignment, _ALIGNMENT)
         start = -(-self._size // step) * step + skew
         self.regions.append(Region(label, start, start + size))
+        self._starts.append(start)
         self._size = start + size + _GAP
         return ARENA_BASE + start
 
@@ -89,6 +107,8 @@ class GlobalMemory:
                 merged[-1].writable |= span.writable
             else:
                 merged.append(span)
+        self._first = len(self.regions)
+        self._hosts = [span.start for span in merged]
         for span in merged:
             label = " and ".join(span.labels)
             skew = (span.start - span.root) % 256
@@ -99,11 +119,11 @@ class GlobalMemory:
     def address_of(self, array: np.ndarray) -> int:
         """Address of the first element of an array argument."""
         host = array.__array_interface__["data"][0]
-        for region in self.regions:
-            if region.host is None:
-                continue
-            offset = host - region.host
-            if 0 <= offset < max(region.end - region.start, 1):
+        number = bisect_right(self._hosts, host) - 1  # arguments lie in the caller's order
+        if number >= 0:
+            region = self.regions[self._first + number]
+            offset = host - self._hosts[number]
+            if offset < max(region.end - region.start, 1):
                 return ARENA_BASE + region.start + offset
         raise EmulatorError("the array is not an argument of this launch")
 
@@ -132,9 +152,9 @@ class GlobalMemory:
         return whole if count == 1 else whole.reshape(-1, count)
 
     def region_at(self, offset: int) -> Region | None:
-        for region in self.regions:
-            if region.start <= offset < region.end:
-                return region
+        number = bisect_right(self._starts, offset) - 1
+        if number >= 0 and offset < self.regions[number].end:
+            return self.regions[number]
         return None
 
     def describe(self, address: int) -> str:
