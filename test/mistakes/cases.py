@@ -748,3 +748,59 @@ def target_unknown():
         tl.store(y, 0, tl.load(x, 0, 32))
 
     k.compile(["x:f32[?]", "y:f32[?]"], target="hopper")
+
+
+@case
+def list_at_a_run_time_index():
+    @kernel(grid=2)
+    def k(xs, y):
+        tl.store(y, 0, tl.load(xs[tl.program_id(0)], 0, 32))
+
+    k([x, x], y)
+
+
+@case
+def loop_over_a_list():
+    @kernel
+    def k(xs: tl.arrays, y: tl.array):
+        for x in xs:
+            tl.store(y, 0, tl.load(x, 0, 32))
+
+    k([x, x], y)
+
+
+@case
+def array_for_a_list():
+    @kernel
+    def k(xs: tl.arrays, y: tl.array):
+        tl.store(y, 0, tl.load(xs[0], 0, 32))
+
+    k(x, y)
+
+
+@case
+def list_of_two_dtypes():
+    @kernel
+    def k(xs: tl.flat_arrays, y: tl.array):
+        tl.store(y, 0, tl.load(xs[0], 0, 32))
+
+    k([x, h], y)
+
+
+@case
+def shorter_list():
+    @kernel(grid=lambda xs: len(xs))
+    def k(xs: tl.arrays, ys: tl.arrays):
+        i = tl.program_id(0)
+        tl.store(ys[i], 0, tl.load(xs[i], 0, 32))
+
+    k.check([x, x], [y])
+
+
+@case
+def parts_of_an_array():
+    @kernel(grid=lambda x: tl.parts(x, 64))
+    def k(x: tl.array):
+        i, start = tl.part(x, 64)
+
+    k(x)

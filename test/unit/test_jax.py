@@ -45,6 +45,12 @@ def matmul(a: tl.array, b: tl.array, c: tl.array):
     tl.store(c, (m, n), acc.to(c.dtype))
 
 
+@tilec.kernel(grid=lambda xs: len(xs), device="emulator")
+def doubled(xs: tl.arrays):
+    x = xs[tl.program_id(0)]
+    tl.store(x, 0, 2 * tl.load(x, 0, 32))
+
+
 @tilec.kernel(grid=1, device="emulator")
 def steps(parameters, gradients, rate: tl.f32, momentum=None):
     """The same step of several vectors."""
@@ -178,6 +184,7 @@ def test_the_pages_programs_run():
         (lambda x: call(scale, x, New(x.shape, x.dtype), 1.0, [3]), "'N': expected a constant"),
         (lambda x: call(sums, x, New(x.shape, x.dtype), x, 9), "sums has no grid rule"),
         (lambda x: scale(x, x, 1.0), r"inside jax\.jit, kernels are called by tilec\.jax\.call"),
+        (lambda x: call(doubled, [x, x]), "'xs': tilec.jax.call takes no lists of any length"),
         (lambda x: call(abs, x), "expected a kernel, found builtin_function"),
         (lambda x: call(scale, x, New(x.shape, "int64"), 1.0), "'y': JAX has no int64 now: give i"),
         (lambda x: call(scale, x, New(x.shape, "complex64"), 1.0), "dtype complex64 is not supp"),

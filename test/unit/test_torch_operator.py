@@ -184,6 +184,32 @@ def test_groups_of_tensors_and_what_is_left_out() -> None:
         torch.testing.assert_close(state.average, average * 0.5)
 
 
+@tilec.kernel(grid=lambda params, B: tl.parts(params, B))
+def descend(params: tl.flat_arrays, grads: tl.flat_arrays, rate: float, B: tl.const = 64):
+    which, start = tl.part(params, B)
+    g = tl.load(grads[which], start, B)
+    tl.store(params[which], start, tl.load(params[which], start, B) - rate * g)
+
+
+def test_lists_of_any_length() -> None:
+    """A step for all parameters of a model: the graph knows that they change, gradients not."""
+
+    def step(params: Any, grads: Any) -> Any:
+        descend(params, grads, 0.5)
+        return [p * 2 for p in params]
+
+    shapes = ((3, 5), (200,), (), (7, 1, 2))
+    params, grads = ([torch.rand(shape) for shape in shapes] for _ in range(2))
+    expected = [p - 0.5 * g for p, g in zip(params, grads, strict=True)]
+    found = compiled(step)(params, grads)
+    torch.testing.assert_close(params, expected)
+    torch.testing.assert_close(found, [2 * p for p in expected])
+    ((written, read, *rest),) = recorded(lambda *xs: descend(xs[:4], xs[4:], 0.5), *params, *grads)
+    assert (len(written), len(read)) == (4, 4)
+    tensors = [[torch.rand(t.shape) for t in some] for some in (written, read)]
+    torch.library.opcheck(torch.ops.tilec.launch.default, (*tensors, *rest))
+
+
 def test_artefacts() -> None:
     specs = ["x:f32[?,?]", "y:f32[?,?]"]
     loaded = Artefact("normalize", [normalize.compile(specs, {"N": 32}, target="sm_80")])

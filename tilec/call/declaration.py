@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tilec.language.parameters import array, auto, const
+from tilec.language.parameters import array, arrays, auto, const, flat_arrays
 from tilec.messages.diagnostics import CompileError, Location, quote_file
 from tilec.runtime.launch_argument import REQUIRED, LaunchArgument, check_arguments
 from tilec.terms.dtypes import DType
@@ -18,8 +18,9 @@ from tilec.terms.dtypes import DType
 class DeclaredParameter:
     """One parameter of a kernel function.
 
-    `kind`: "array", "scalar" (annotated with its `dtype`), "typed" (annotated with `python`: int,
-    float or bool), "const", or "any" (not annotated: an array or a number, as the argument is).
+    `kind`: "array", "arrays" or "flat_arrays" (lists), "scalar" (annotated with its `dtype`),
+    "typed" (annotated with `python`: int, float or bool), "const", or "any" (not annotated: an
+    array or a number, as the argument is).
     """
 
     name: str
@@ -73,6 +74,9 @@ def _declared(
         return DeclaredParameter(name, "const", None, default)
     if annotation is array:
         return DeclaredParameter(name, "array", None, default)
+    for kind, said in (("arrays", arrays), ("flat_arrays", flat_arrays)):
+        if annotation is said:
+            return DeclaredParameter(name, kind, None, default)
     if isinstance(annotation, DType) and not annotation.is_code:
         return DeclaredParameter(name, "scalar", annotation, default)
     if annotation in (int, float, bool):
@@ -82,7 +86,10 @@ def _declared(
     raise CompileError(
         f"parameter '{name}' has the annotation {annotation!r}",
         location,
-        ["help: annotate with tl.array, tl.const, a dtype such as tl.i32, int, float, or nothing"],
+        [
+            "help: annotate with tl.array, tl.arrays, tl.const, a dtype such as tl.i32, int, "
+            "float, or nothing"
+        ],
     )
 
 

@@ -26,7 +26,7 @@ from tilec.call.specialization import Specialization, specialize, specialize_for
 from tilec.call.tile_programs import TilePrograms
 from tilec.compile.dump_folder import DUMP, next_dump
 from tilec.costs.machine import machine_of, usual_machine
-from tilec.executable.kernel import CompiledKernel, Grid, Parameter
+from tilec.executable.kernel import LISTS, CompiledKernel, Grid, Parameter
 from tilec.hardware.target import TARGETS, Target, find_target, why_not_its_own
 from tilec.language.builtin import function
 from tilec.messages.report import announce, show_report
@@ -36,7 +36,7 @@ from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.facts import reaches
 from tilec.runtime.launch_argument import RESERVED, bind, with_defaults
-from tilec.runtime.launcher import Launcher, located
+from tilec.runtime.launcher import Launcher, listed_as, located
 from tilec.runtime.outside import Outside, is_same
 from tilec.runtime.tracebacks import short_traceback
 from tilec.terms.demands import NO_DEMANDS, Demands, check_names, explained
@@ -186,8 +186,11 @@ class Kernel(Launcher, Generic[P]):
         form = CallForm(self.parameters, kinds_of(self.parameters, given))
         bound: dict[str, Any] = dict(form.given)
         for argument, value in zip(form.arguments, form.flat(given), strict=True):
-            is_array = argument.kind == "array"
-            bound[argument.name] = located(describe(value, argument.name)) if is_array else value
+            if argument.kind == "array":
+                value = located(describe(value, argument.name))
+            elif argument.kind in LISTS:
+                value = listed_as(argument.kind, value, argument.name)
+            bound[argument.name] = value
         return bound
 
     def taken_apart(self, values: Mapping[str, Any]) -> tuple[Launcher, dict[str, Any]]:

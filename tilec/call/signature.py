@@ -1,6 +1,7 @@
 """Argument specs: what a kernel is compiled for when there are no arrays to look at.
 
     spec    := name part* ':' type
+             | name '[]' ':' type                      a list of any length of such arrays
     part    := '[' number ']' | '.' name              of a tuple, of an object with fields
     type    := dtype [':' d]                          a scalar, of Triton's kernels a multiple of d
              | dtype '[' sizes [';' strides] ']' ['@' alignment]   an array
@@ -19,6 +20,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import lcm
 from typing import Any
 
@@ -37,7 +39,7 @@ show."""
 NAME = re.compile(r"[A-Za-z_]\w*(?:\[\d+\]|\.[A-Za-z_]\w*)*")
 """Of a parameter, or of a part of one: `x`, `xs[0]`, `p.weight`."""
 _SPEC = re.compile(
-    rf"(?P<name>{NAME.pattern})\s*:\s*(?P<dtype>\w+)\s*"
+    rf"(?P<name>{NAME.pattern})(?P<list>\[\])?\s*:\s*(?P<dtype>\w+)\s*"
     r"(?::\s*(?P<multiple>\d+)"
     r"|\[(?P<sizes>[^\];]*)(?:;(?P<strides>[^\]]*))?\]\s*(?:@\s*(?P<align>\d+))?)?"
 )
@@ -52,7 +54,14 @@ def parse_spec(text: str) -> Parameter:
             f"wrong argument spec {text!r}; expected name:dtype or "
             "name:dtype[sizes;strides]@alignment, e.g. a:bf16[?,?]"
         )
-    return parse_type(match["name"], text.strip().partition(":")[2])
+    found = parse_type(match["name"], text.strip().partition(":")[2])
+    if match["list"] is None:
+        return found
+    if found.kind != "array":
+        raise ValueError(
+            f"argument {found.name!r}: a list holds arrays, e.g. {found.name}[]:f32[?]"
+        )
+    return replace(found, kind="arrays")
 
 
 def parse_type(name: str, text: str) -> Parameter:

@@ -71,7 +71,7 @@ def _whole(name: str, parts: Mapping[tuple[Step, ...], Any]) -> tuple[Kind, Any]
             raise ValueError(f"argument {name!r} is given as a whole and in parts")
         value = parts[()]
         if isinstance(value, Parameter):
-            return ("array" if value.kind == "array" else "typed"), value
+            return ("array" if value.has_memory else "typed"), value
         return (None if value is None else "array" if value is _OPEN else "const"), value
     heads = list(dict.fromkeys(path[0] for path in parts))
     inner = []

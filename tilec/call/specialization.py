@@ -12,11 +12,12 @@ from tilec.call.call_class import CallClass
 from tilec.call.declaration import DeclaredParameter
 from tilec.call.signature import parse_spec
 from tilec.call.spec_groups import bind_specs
-from tilec.executable.kernel import Parameter
+from tilec.executable.kernel import LISTS, Parameter
 from tilec.language.parameters import auto
+from tilec.runtime.array_list import ArrayList
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
-from tilec.runtime.facts import index_bits, observe_parameter
+from tilec.runtime.facts import index_bits, observe_list, observe_parameter
 from tilec.runtime.launch_argument import REQUIRED
 from tilec.terms.dtypes import DTYPES, DType, f32, i1
 from tilec.terms.groups import Group
@@ -90,6 +91,8 @@ def specialize(declared: Sequence[DeclaredParameter], bound: Mapping[str, Any]) 
 
 def _observed(declared: DeclaredParameter, value: Any) -> Parameter:
     """The parameter for an argument that is an array or a number."""
+    if isinstance(value, ArrayList):
+        return observe_list(declared.name, declared.kind, value)
     if isinstance(value, ArrayView):
         return observe_parameter(declared.name, value)
     return _scalar(declared, value)
@@ -180,6 +183,11 @@ def _declared_spec(declared: DeclaredParameter, spec: Parameter | None) -> Param
         return Parameter(declared.name, "scalar", dtype.mlir)
     if not isinstance(spec, Parameter):
         raise ValueError(f"argument {declared.name!r} is no constant; describe it with a spec")
+    if declared.kind in LISTS:
+        return _list_spec(declared, spec)
+    if spec.is_list:
+        text = f"argument {declared.name!r} is a list of any length; its annotation does not say so"
+        raise ValueError(f"{text} (tl.arrays, tl.flat_arrays)")
     expected = {"array": "array", "scalar": "scalar", "typed": "scalar"}.get(declared.kind)
     if expected is not None and spec.kind != expected:
         raise ValueError(f"argument {declared.name!r} is an {spec.kind}; expected an {expected}")
@@ -189,6 +197,17 @@ def _declared_spec(declared: DeclaredParameter, spec: Parameter | None) -> Param
         known = ", ".join(_DTYPES_OF[declared.python])
         raise ValueError(f"argument {declared.name!r} is {spec.dtype}; expected one of {known}")
     return replace(spec, name=declared.name)
+
+
+def _list_spec(declared: DeclaredParameter, spec: Parameter) -> Parameter:
+    """The spec of a list as its parameter. ValueError where it describes something else."""
+    if not spec.is_list:
+        example = f"{declared.name}[]:f32[?]"
+        raise ValueError(f"argument {declared.name!r} is a list; expected e.g. {example}")
+    if declared.kind == "flat_arrays" and (spec.rank != 1 or spec.strides != (1,)):
+        found = f"sizes {spec.sizes}, strides {spec.strides}"
+        raise ValueError(f"argument {declared.name!r}: flat arrays are rows, found {found}")
+    return replace(spec, name=declared.name, kind=declared.kind)
 
 
 def constant_text(value: Any) -> str:

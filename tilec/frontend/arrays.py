@@ -1,11 +1,11 @@
-"""What a kernel may ask of an array: its sizes."""
+"""What a kernel may ask of an array, or of a list of them: its sizes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tilec.frontend.builder import Builder
-from tilec.frontend.values import Array, ArrayShape, Scalar, check_axis
+from tilec.frontend.values import Array, ArrayList, ArrayShape, Scalar, check_axis
 from tilec.terms.dtypes import index
 
 
@@ -18,6 +18,12 @@ def array_size(builder: Builder, array: Array, axis: int) -> int | Scalar:
         return known
     number = builder.constant(axis, index)
     return Scalar(builder.value("memref.dim", builder.element(index), array.value, number), index)
+
+
+def list_length(builder: Builder, arrays: ArrayList) -> Scalar:
+    """Gives the number of arrays of a list."""
+    first = builder.constant(0, index)
+    return Scalar(builder.value("memref.dim", builder.element(index), arrays.value, first), index)
 
 
 def as_tuple(builder: Builder, value: Any) -> tuple[Any, ...] | None:

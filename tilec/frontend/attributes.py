@@ -13,6 +13,7 @@ from tilec.frontend.names import constant_from_python
 from tilec.frontend.tl_gpu import METHODS_OF, properties_of
 from tilec.frontend.values import (
     Array,
+    ArrayList,
     ArrayShape,
     Method,
     Mistake,
@@ -58,6 +59,8 @@ def evaluate_attribute(frame: Frame, node: ast.Attribute) -> Any:
             notes = module_help(owner, name)
             raise Mistake(f"module '{owner.__name__}' has no '{name}'", *notes)
         return constant_from_python(getattr(owner, name), f"{owner.__name__}.{name}")
+    if isinstance(owner, ArrayList):
+        return _list_attribute(owner, name)
     if isinstance(owner, Array):
         return _array_attribute(owner, name)
     if is_runtime(owner):
@@ -72,6 +75,17 @@ def evaluate_attribute(frame: Frame, node: ast.Attribute) -> Any:
         return getattr(owner, name)
     notes = (NO_LISTS,) if isinstance(owner, tuple) else ()
     raise Mistake(f"{describe(owner)} has no '{name}'", *notes)
+
+
+def _list_attribute(arrays: ArrayList, name: str) -> Any:
+    if name == "dtype":
+        return arrays.dtype
+    if name == "ndim":
+        return arrays.rank
+    raise Mistake(
+        f"a list of arrays has no attribute '{name}', it has dtype and ndim, of each of them",
+        f"help: {arrays.name}[i] is an array, len({arrays.name}) how many there are",
+    )
 
 
 def _array_attribute(array: Array, name: str) -> Any:

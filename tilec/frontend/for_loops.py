@@ -12,8 +12,9 @@ from tilec.frontend.carried import Loop, inside_loop, refuse_else
 from tilec.frontend.conversion import to_index
 from tilec.frontend.demands import loop_attributes
 from tilec.frontend.frame import NORMAL, Completion, Frame, Names
+from tilec.frontend.habits import AT_A_TIME
 from tilec.frontend.liveness import assigned_names, has_break, live_before, live_in_loop
-from tilec.frontend.values import Mistake, Range, Scalar, Undefined, describe
+from tilec.frontend.values import ArrayList, Mistake, Range, Scalar, Undefined, describe
 from tilec.frontend.while_loops import Bind, while_range
 from tilec.terms.dtypes import index
 
@@ -37,7 +38,9 @@ def execute_for(frame: Frame, node: ast.For, rest: list[ast.stmt], live: Names) 
         raise frame.error(
             node.iter,
             f"cannot loop over {describe(iterable)}",
-            "help: loop over tl.range(...), or over a tuple of constants",
+            AT_A_TIME
+            if isinstance(iterable, ArrayList)
+            else "help: loop over tl.range(...), or over a tuple of constants",
         )
     if not isinstance(node.target, ast.Name):
         raise frame.error(node.target, "the variable of a range loop must be one name")

@@ -84,9 +84,45 @@ class _Array:
         raise AttributeError(f"an array in a grid rule has shape, ndim and dtype, not {name!r}")
 
 
+class _List:
+    """A list of arrays: how many there are, and how many parts they make."""
+
+    def __init__(self, parameter: Parameter) -> None:
+        self.name = parameter.name
+        self.ndim = parameter.rank
+        self.dtype = BY_MLIR[parameter.dtype]
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"a list of arrays in a grid rule has ndim and dtype, not {name!r}; "
+            f"len({self.name}) and tl.parts({self.name}, B) are numbers"
+        )
+
+
+def _parts(arrays: Any, elements: Any) -> Expression:
+    if not isinstance(arrays, _List):
+        found = f"the array '{arrays.name}'" if isinstance(arrays, _Array) else repr(arrays)
+        raise TypeError(f"tl.parts takes a list of arrays (tl.arrays), found {found}")
+    if arrays.ndim != 1:
+        raise TypeError(
+            f"tl.parts takes a list of rows, '{arrays.name}' has arrays of {arrays.ndim} "
+            "dimensions; tl.flat_arrays sees each as a row"
+        )
+    return Expression(f"parts({arrays.name}, {_text(elements)})")
+
+
+def _length(value: Any) -> Any:
+    return Expression(f"len({value.name})") if isinstance(value, _List) else len(value)
+
+
 def _text(value: Any) -> str:
     if isinstance(value, Expression):
         return value.text
+    if isinstance(value, _List):
+        raise TypeError(
+            f"a grid size is an integer, found the list '{value.name}'; "
+            f"len({value.name}) and tl.parts({value.name}, B) are integers"
+        )
     if isinstance(value, _Array):
         raise TypeError(
             f"a grid size is an integer, found the array '{value.name}'; "
@@ -108,8 +144,9 @@ def _function(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Language:
-    """`tl` inside a grid rule: constants and dtypes as they are, cdiv and min/max symbolic."""
+    """`tl` inside a grid rule: constants and dtypes as they are, cdiv, parts, min/max symbolic."""
 
+    parts = staticmethod(_parts)
     cdiv = staticmethod(_function("cdiv", tl.cdiv))
     minimum = min = staticmethod(_function("min", builtins.min))
     maximum = max = staticmethod(_function("max", builtins.max))
@@ -119,6 +156,7 @@ class _Language:
 
 
 _SYMBOLIC = {
+    "len": _length,
     "min": _function("min", builtins.min),
     "max": _function("max", builtins.max),
 }
@@ -154,8 +192,11 @@ def _call(
 ) -> Any:
     known: dict[str, Any] = dict(constants)
     for parameter in parameters:
-        array = parameter.kind == "array"
-        known[parameter.name] = _Array(parameter) if array else _Scalar(parameter.name)
+        known[parameter.name] = (
+            _Scalar(parameter.name)
+            if parameter.kind == "scalar"
+            else (_List if parameter.is_list else _Array)(parameter)
+        )
     groups = {name: value for name, value in constants.items() if isinstance(value, Group)}
     known |= {name: group.filled(known) for name, group in groups.items()}
     try:
@@ -184,7 +225,8 @@ def _symbolic(rule: Any) -> Callable[..., Any]:
     names = {
         name: _Language() if value is tl else value for name, value in rule.__globals__.items()
     }
-    names = {name: _Language.cdiv if value is tl.cdiv else value for name, value in names.items()}
+    for original, symbolic in ((tl.cdiv, _Language.cdiv), (tl.parts, _Language.parts)):
+        names = {name: symbolic if value is original else value for name, value in names.items()}
     made = FunctionType(
         rule.__code__,
         {**names, **{k: v for k, v in _SYMBOLIC.items() if k not in rule.__globals__}},

@@ -59,6 +59,12 @@ NO_LISTS = (
 """For methods of lists."""
 
 
+AT_A_TIME = (
+    "help: a list of any length is known when the kernel runs: xs[i] is one of its arrays, as in "
+    "for i in tl.range(len(xs)): ..."
+)
+"""For what tuples can do and lists of arrays cannot."""
+
 WHOLE = "help: `/` gives a float; `//` divides whole numbers, .to(tl.i32) rounds toward zero"
 """For a float where a whole number is wanted."""
 
@@ -67,6 +73,11 @@ LEFT_OUT = "help: what a call leaves out is None: ask before using it, if x is n
 
 UNROLL = "help: the variable of a loop over tl.static_range(n), which is unrolled, is a constant"
 """For a run-time index into a tuple."""
+
+LISTS = (
+    "help: of a list of arrays declared as xs: tl.arrays the kernel chooses one when it runs, xs[i]"
+)
+"""For the same, where it is a list of arrays."""
 
 TILES_TOGETHER = "help: `&` and `|` combine the elements of tiles, as in (a > 0) & (b > 0)"
 """For `and` and `or` of tiles."""

@@ -20,7 +20,7 @@ from tilec.frontend.names import constant_from_python
 from tilec.frontend.rules import RULES
 from tilec.frontend.source import FunctionSource, read_source
 from tilec.frontend.tile_layouts import LayoutBuilder, complete_layouts
-from tilec.frontend.values import Array, Mistake, Scalar, Undefined, describe
+from tilec.frontend.values import Array, ArrayList, Mistake, Scalar, Undefined, describe
 from tilec.hardware.any_layout import LAYOUTS
 from tilec.messages.diagnostics import CompileError, InternalError, Location
 from tilec.passes.checks.verify_ops import verify_ops
@@ -74,7 +74,7 @@ def build_module(
         place = ir.Location.file(location.file, location.line, location.column)
         with place:
             module = ir.Module.create()
-            arrays = [parameter.name for parameter in parameters if parameter.kind == "array"]
+            arrays = [parameter.name for parameter in parameters if parameter.has_memory]
             demanded = parameter_attributes(demands, arrays, location)
             entry = _function(module, source, parameters, demanded, _groups_of(constants))
             function = entry.owner
@@ -197,14 +197,17 @@ def _parameter_type(parameter: Parameter) -> ir.Type:
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
     sizes = [dynamic if size is None else size for size in parameter.sizes]
     strides = [unknown if stride is None else stride for stride in parameter.strides]
-    return ir.MemRefType.get(sizes, element, layout=ir.StridedLayoutAttr.get(0, strides))
+    array = ir.MemRefType.get(sizes, element, layout=ir.StridedLayoutAttr.get(0, strides))
+    return ir.MemRefType.get([dynamic], array) if parameter.is_list else array
 
 
 def _argument_attributes(parameter: Parameter, demanded: Attributes) -> ir.Attribute:
     attributes = {"tile.name": ir.StringAttr.get(parameter.name), **demanded}
     if BY_MLIR[parameter.dtype].in_ir != parameter.dtype:
         attributes["tile.dtype"] = ir.StringAttr.get(parameter.dtype)
-    if parameter.kind == "array":
+    if parameter.kind == "flat_arrays":
+        attributes["tile.flat"] = ir.BoolAttr.get(True)
+    if parameter.has_memory:
         facts = parameter.facts
         ones = (1,) * parameter.rank
         attributes["tile.facts"] = ir.DictAttr.get(
@@ -288,7 +291,9 @@ def _values(
         found[parameter.name] = (
             Scalar(argument, dtype)
             if parameter.kind == "scalar"
-            else Array(argument, parameter.name, dtype, parameter.sizes)
+            else (ArrayList if parameter.is_list else Array)(
+                argument, parameter.name, dtype, parameter.sizes
+            )
         )
     groups = {name: value for name, value in constants.items() if isinstance(value, Group)}
     for name in constants.keys() - groups.keys():

@@ -9,6 +9,7 @@ from tilec.frontend import (
     tl_bits,
     tl_control,
     tl_gpu,
+    tl_lists,
     tl_matmul,
     tl_memory,
     tl_reduction,
@@ -83,6 +84,7 @@ RULES = Rules(
         ast.Assert: execute_assert,
     },
     builtins={
+        **tl_lists.BUILTINS,
         **tl_memory.BUILTINS,
         **tl_shape.BUILTINS,
         **tl_arithmetic.BUILTINS,

@@ -8,8 +8,18 @@ from typing import Any
 from tilec.frontend.arrays import array_size, as_tuple
 from tilec.frontend.conversion import place
 from tilec.frontend.frame import Frame
-from tilec.frontend.habits import UNROLL
-from tilec.frontend.values import Array, ArrayShape, Mistake, Scalar, Tile, check_shape, describe
+from tilec.frontend.habits import AT_A_TIME, LISTS, UNROLL
+from tilec.frontend.tl_lists import array_at
+from tilec.frontend.values import (
+    Array,
+    ArrayList,
+    ArrayShape,
+    Mistake,
+    Scalar,
+    Tile,
+    check_shape,
+    describe,
+)
 
 
 def evaluate_subscript(frame: Frame, node: ast.Subscript) -> Any:
@@ -17,6 +27,10 @@ def evaluate_subscript(frame: Frame, node: ast.Subscript) -> Any:
     owner = frame.evaluate(node.value)
     if isinstance(owner, (Tile, Scalar)):
         return _index_tile(frame, owner, node.slice)
+    if isinstance(owner, ArrayList):
+        if isinstance(node.slice, ast.Slice):
+            raise Mistake("a list of arrays has no parts", AT_A_TIME)
+        return array_at(frame, owner, frame.evaluate(node.slice))
     if isinstance(owner, Array):
         raise Mistake(
             "an array cannot be indexed",
@@ -26,7 +40,7 @@ def evaluate_subscript(frame: Frame, node: ast.Subscript) -> Any:
         return _slice_tuple(frame, owner, node.slice)
     position = frame.evaluate(node.slice)
     if isinstance(position, bool) or not isinstance(position, int):
-        notes = (UNROLL,) if isinstance(position, (Tile, Scalar)) else ()
+        notes = (UNROLL, LISTS) if isinstance(position, (Tile, Scalar)) else ()
         raise Mistake(f"an index must be a constant integer, found {describe(position)}", *notes)
     if isinstance(owner, ArrayShape):
         return array_size(frame.builder, owner.array, position)

@@ -11,7 +11,7 @@ from mlir import ir
 import tilec.language as tl
 from tilec.dialects.tile import AssumeOp, InlinePtxOp, NumProgramsOp, PrintOp, ProgramIdOp
 from tilec.frontend import conversion
-from tilec.frontend.arrays import as_tuple
+from tilec.frontend.arrays import as_tuple, list_length
 from tilec.frontend.branches import as_condition
 from tilec.frontend.conversion import as_runtime, check_numeric, common_shape, materialize, wrap
 from tilec.frontend.demands import checked_loop_demands
@@ -21,6 +21,7 @@ from tilec.frontend.tl_arithmetic import maximum, minimum
 from tilec.frontend.tl_shape import as_dtype
 from tilec.frontend.values import (
     Array,
+    ArrayList,
     ArrayShape,
     Mistake,
     Range,
@@ -224,8 +225,8 @@ def _check_constraints(constraints: str, outputs: list[DType], values: list[Scal
             raise Mistake(f"constraint {letter!r} does not hold {dtype}", argument="constraints")
 
 
-def length(frame: Frame, *values: Any) -> int:
-    """Gives `len` of a tuple, a string, a shape, or a tile's first dimension."""
+def length(frame: Frame, *values: Any) -> int | Scalar:
+    """Gives `len` of a tuple, a string, a shape, a tile's first dimension, or a list of arrays."""
     if len(values) != 1:
         raise Mistake("len() takes one value")
     (value,) = values
@@ -235,6 +236,8 @@ def length(frame: Frame, *values: Any) -> int:
         return len(value)
     if isinstance(value, Tile) and value.shape:
         return value.shape[0]
+    if isinstance(value, ArrayList):
+        return list_length(frame.builder, value)
     notes = ("help: use x.shape[0]",) if isinstance(value, Array) else ()
     raise Mistake(f"{describe(value)} has no length", *notes)
 

@@ -32,6 +32,7 @@ from tilec.frontend.frame import Frame
 from tilec.frontend.promotion import promote
 from tilec.frontend.values import (
     Array,
+    ArrayList,
     Mistake,
     Tile,
     check_axis,
@@ -176,8 +177,10 @@ def _pure_only(frame: Frame, name: str) -> None:
 def _array(frame: Frame, value: Any, name: str) -> Array:
     _pure_only(frame, name)
     if not isinstance(value, Array):
+        notes = (f"help: {value.name}[i] is one of them",) if isinstance(value, ArrayList) else ()
         raise Mistake(
             f"{name} expects an array parameter of the kernel, found {describe(value)}",
+            *notes,
             argument="array",
         )
     return value

@@ -1,8 +1,8 @@
 """What a name in a kernel may stand for while it is compiled.
 
 Numbers, strings, None, tuples, dtypes, functions and modules stand for themselves: they are the
-compile-time constants. Run-time values are `Scalar`, `Tile` and `Array`. The classes below them
-exist only between two expressions (a method, a range, a shape).
+compile-time constants. Run-time values are `Scalar`, `Tile`, `Array` and `ArrayList`. The classes
+below them exist only between two expressions (a method, a range, a shape).
 """
 
 from __future__ import annotations
@@ -85,6 +85,24 @@ class Array:
 
     def __str__(self) -> str:
         return f"the {self.rank}-dimensional array '{self.name}' of {self.dtype}"
+
+
+@dataclass(frozen=True)
+class ArrayList:
+    """A list of arrays: an SSA value of a memref of memrefs. `sizes`: of each of them."""
+
+    value: ir.Value
+    name: str
+    dtype: DType
+    sizes: tuple[int | None, ...]
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions of each array."""
+        return len(self.sizes)
+
+    def __str__(self) -> str:
+        return f"the list '{self.name}' of arrays of {self.dtype}"
 
 
 @dataclass(frozen=True)
@@ -197,6 +215,7 @@ _DESCRIBED = (
     Scalar,
     Tile,
     Array,
+    ArrayList,
     Resource,
     Role,
     ArrayShape,

@@ -19,6 +19,7 @@ import numpy as np
 from tilec.call.jit import Kernel
 from tilec.call.specialization import constant_text
 from tilec.executable.grid import check_grid
+from tilec.executable.kernel import LISTS
 from tilec.jax.description import ArrayArgument, Description, Static
 from tilec.jax.devices import default_device, place_of
 from tilec.jax.primitive import launch
@@ -49,6 +50,13 @@ def call(kernel: Any, *arguments: Any, grid: Any = None, **named: Any) -> Any:
     if isinstance(kernel, Kernel):
         launcher, values = kernel.taken_apart(values)
     kinds = {argument.name: argument.kind for argument in launcher.arguments}
+    for name, kind in kinds.items():
+        if kind in LISTS:
+            raise ArgumentError(
+                f"argument {name!r}: tilec.jax.call takes no lists of any length (tl.arrays), of "
+                "whose arrays XLA knows the addresses only when it runs; a parameter without "
+                "annotation takes a list as a tuple"
+            )
     arrays = tuple(array_of(n, v) for n, v in values.items() if kinds[n] == "array")
     statics = tuple(_static(n, v) for n, v in values.items() if kinds[n] != "array")
     sizes = None if grid is None else check_grid(grid)

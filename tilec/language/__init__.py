@@ -12,6 +12,7 @@ from tilec.language import (
     bits,
     composites,
     control,
+    lists,
     matmul,
     memory,
     random_numbers,
@@ -24,9 +25,10 @@ from tilec.language.bits import *  # noqa: F403
 from tilec.language.composites import *  # noqa: F403
 from tilec.language.control import *  # noqa: F403
 from tilec.language.elsewhere import instead_of
+from tilec.language.lists import *  # noqa: F403
 from tilec.language.matmul import *  # noqa: F403
 from tilec.language.memory import *  # noqa: F403
-from tilec.language.parameters import array, auto, const, inf, nan
+from tilec.language.parameters import array, arrays, auto, const, flat_arrays, inf, nan
 from tilec.language.random_numbers import *  # noqa: F403
 from tilec.language.reduction import *  # noqa: F403
 from tilec.language.shape import *  # noqa: F403
@@ -35,12 +37,13 @@ from tilec.language.tile import Tile
 from tilec.terms import dtypes
 from tilec.terms.dtypes import *  # noqa: F403
 
-__all__ = ["Tile", "array", "auto", "const", "inf", "nan"]
+__all__ = ["Tile", "array", "arrays", "auto", "const", "flat_arrays", "inf", "nan"]
 __all__ += dtypes.__all__
 __all__ += arithmetic.__all__
 __all__ += bits.__all__
 __all__ += composites.__all__
 __all__ += control.__all__
+__all__ += lists.__all__
 __all__ += matmul.__all__
 __all__ += memory.__all__
 __all__ += random_numbers.__all__

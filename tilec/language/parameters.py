@@ -17,11 +17,20 @@ if TYPE_CHECKING:  # type checkers take annotations that are types only
     from tilec.language.tile import Array
 
     array = Array
-    const = Any
+    # A list to who calls the kernel, in which it has a dtype.
+    arrays = flat_arrays = const = Any
 else:
     array = _Annotation("array")
+    arrays = _Annotation("arrays")
+    flat_arrays = _Annotation("flat_arrays")
     const = _Annotation("const")
 """`x: tl.array`: an array in global memory. Without annotation the argument itself decides.
+
+`xs: tl.arrays`: a list of any length, of arrays of one dtype and rank; `xs[i]` is the one at a
+position that the kernel computes, `len(xs)` their number. One kernel serves lists of any length.
+
+`xs: tl.flat_arrays`: the same, but each array is seen as a row of all its elements: arrays of any
+ranks, row-major and without gaps.
 
 `BM: tl.const = 64`: a compile-time constant; each value compiles its own kernel.
 """

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, overload
 from tilec.call.device_target import target_of
 from tilec.call.jit import Kernel
 from tilec.costs.machine import machine_of
-from tilec.executable.kernel import CompiledKernel
+from tilec.executable.kernel import LISTS, CompiledKernel
 from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError
@@ -53,7 +53,8 @@ class TunedKernel(Generic[P]):
     """A kernel whose calls run the best of several candidates; made by `tilec.autotune`.
 
     Called like the kernel it wraps. The first call of each class of arguments (see
-    `tuning_key`) chooses, all others look the choice up. `kernel`: the kernel it wraps.
+    `tuning_key`) chooses, all others look the choice up. `kernel`: the kernel it wraps; ValueError
+    for one with lists of arrays.
     """
 
     __tilec_kernel__ = True
@@ -68,6 +69,10 @@ class TunedKernel(Generic[P]):
         tolerance: float | None,
         progress: bool | None,
     ) -> None:
+        for argument in kernel.arguments:
+            if argument.kind in LISTS:
+                listed = f"argument {argument.name!r} is a list of arrays"
+                raise ValueError(f"{kernel.name}: {listed}; such kernels are not tuned")
         self.kernel = kernel
         self.candidates = tuple(candidates)
         self.name = kernel.name
