@@ -45,6 +45,7 @@ EXAMPLES = (
     "packed_attention",
     "selective_scan",
     "block_sparse",
+    "adam",
     *PIPELINED,
     *HOPPER,
     *BLACKWELL,

@@ -14,16 +14,25 @@ from tilec.hardware.target import TARGETS, Feature
 
 
 def launch(kernel: Callable[..., Any], *arguments: Any, **constants: Any) -> None:
-    """Calls `kernel` on the default device; on a GPU the arrays are copied there and back."""
+    """Calls `kernel` on the default device; on a GPU the arrays, and those of lists, are copied
+    there and back."""
     device = tilec.device()
     if device.kind == "emulator":
         kernel(*arguments, **constants)
         return
-    placed = [device.array(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    placed = [_copied(device, argument) for argument in arguments]
     kernel(*placed, **constants)
     for host, array in zip(arguments, placed, strict=True):
-        if isinstance(host, np.ndarray) and host.flags.writeable:
-            device.copy_back(array, host)
+        pairs = zip(host, array, strict=True) if isinstance(host, list) else [(host, array)]
+        for one, copy in pairs:
+            if isinstance(one, np.ndarray) and one.flags.writeable:
+                device.copy_back(copy, one)
+
+
+def _copied(device: Any, argument: Any) -> Any:
+    if isinstance(argument, list):
+        return [device.array(one) for one in argument]
+    return device.array(argument) if isinstance(argument, np.ndarray) else argument
 
 
 @contextmanager
