@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types as types_module
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,8 @@ import tilec.triton  # noqa: E402
 from tilec.messages.diagnostics import CompileError, Location  # noqa: E402
 from tilec.runtime.emulator_device import FindingsError  # noqa: E402
 from tilec.triton.takeover import backend  # noqa: E402
+from tilec.triton.takeover.hooks import install  # noqa: E402
+from tilec.triton.takeover.launcher import Launcher  # noqa: E402
 from tilec.triton.takeover.wish import Wish, wished  # noqa: E402
 
 NAMES = sorted(jit_kernels.CASES)
@@ -175,6 +178,30 @@ def test_or_triton_compiles_it(
         made = triton.compile(source, GPUTarget("cuda", 90, 32))
     assert made.asm["tilec"].startswith(b"\x7fELF")
     assert not made.metadata.tilec
+
+
+def test_what_does_not_launch_is_compiled_as_triton_would(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """From what Triton keeps of a kernel on disk."""
+    install()
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    types = {"x_ptr": "*fp32", "y_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32"}
+    source = triton.compiler.ASTSource(
+        jit_kernels.add, {**types, "BLOCK": "constexpr"}, {"BLOCK": 128}, {}
+    )
+    with wished(Wish("triton")):
+        made = triton.compile(source, GPUTarget("cuda", 90, 32))
+    assert made.metadata.tilec
+    function = types_module.SimpleNamespace(name="add", launch=_refused)
+    own = Launcher(source, made.metadata, Wish("triton"))
+    with pytest.warns(tilec.triton.FallbackWarning, match="Triton compiles add: .*too much"):
+        own._launch(function, (1, 1, 1), 0, (1, 2, 3, 4, 128))
+    assert own._theirs.asm["cubin"].startswith(b"\x7fELF")
+
+
+def _refused(*arguments: Any) -> None:
+    raise CompileError("too much")
 
 
 def test_wrong_wishes() -> None:

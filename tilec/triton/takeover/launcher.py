@@ -66,11 +66,16 @@ class Launcher:
             warnings.warn(text, FallbackWarning, stacklevel=2)
             with wished(None):
                 compiler = importlib.import_module("triton.compiler")
-                options = self._metadata._asdict()
+                options = {name: _frozen(v) for name, v in self._metadata._asdict().items()}
                 self._theirs = compiler.compile(self._src, self._metadata.target, options)
         else:
             if known is not None and self._parameters is not None:
                 note(Launched(known, self._parameters))
+
+
+def _frozen(value: Any) -> Any:
+    """An option as Triton's compiler was given it, which keeps tuples as lists."""
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 @functools.cache
