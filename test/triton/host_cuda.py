@@ -6,6 +6,7 @@ tilec's emulator (`triton_tests.py`).
 
 from __future__ import annotations
 
+import contextlib
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -52,6 +53,7 @@ def pretend(capability: tuple[int, int], shared_bytes: int) -> None:
         "device_count": 1,
         "current_device": 0,
         "get_device_capability": capability,
+        "device": contextlib.nullcontext(),
         "get_device_name": device.name,
         "get_device_properties": device,
         "synchronize": None,

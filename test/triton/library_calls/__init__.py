@@ -1,0 +1,1 @@
+"""Calls of libraries, a module each: `REPOSITORY`, `prepare(folder)` and `CALLS` by name."""
