@@ -143,7 +143,7 @@ def test_attention_and_its_gradients(causal: bool, window: int | None, scale: fl
         (lambda a: tj.matmul(a, a.T, scale=a), "argument 'scale': expected a number"),
         (lambda a: tj.matmul(a, a.T, activation="tanh"), "argument 'activation'"),
         (lambda a: jax.grad(lambda b: tj.matmul(a, b).sum())(a[0]), "a dimension of size 1"),
-        (lambda a: tj.attention(a, a, a), "argument 'q': expected dtype f16 or bf16"),
+        (lambda a: tj.attention(*[a[None, None]] * 3), "argument 'q': expected dtype f16 or bf16"),
     ],
 )
 def test_mistakes(wrong: Any, message: str) -> None:

@@ -130,8 +130,11 @@ class AutoTiles:
             return halved or [Tiles(usual[0], self._usual.reasons)]  # which says what it cannot be
         first, *rest = sorted(cost, key=lambda point: cost[point])
         why = self._reasons(first, predicted if call is not None else {})
-        behind = [Tiles(point[0], self._others_reasons(point, first), point[1]) for point in rest]
-        ranked = [Tiles(first[0], why, first[1]), *behind, *halved]
+        behind = [
+            Tiles(chosen, self._others_reasons((chosen, parts), first), parts=parts)
+            for chosen, parts in rest
+        ]
+        ranked = [Tiles(first[0], why, parts=first[1]), *behind, *halved]
         short = None if call is None else self._short(call, context)
         return ranked if short is None else [short, *ranked]
 

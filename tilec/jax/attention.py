@@ -14,7 +14,7 @@ import jax
 from tilec.jax.devices import default_device, place_of
 from tilec.jax.kernel_call import array_of, call
 from tilec.ops import attention_kernel, gradient_kernels
-from tilec.ops.attention_plan import Plan, plan_attention
+from tilec.ops.attention_plan import Options, Plan, plan_attention
 
 
 def attention(
@@ -46,14 +46,13 @@ def _forward(
     """The result, and what its gradients need: the arrays, and a number a query."""
     plan = _plan(q, k, v, causal, window, scale)
     out, logs = (
-        jax.numpy.zeros(plan.out_shape, q.dtype),
+        jax.numpy.zeros(plan.out_shape, plan.dtype.array),
         jax.numpy.zeros(plan.logs_shape, jax.numpy.float32),
     )
     if 0 not in plan.out_shape:
-        given = {**plan.numbers, **plan.constants}
         new = (jax.ShapeDtypeStruct(x.shape, x.dtype) for x in (out, logs))
         shapes = dict(zip(("o", "logs"), new, strict=True))
-        out, logs = call(attention_kernel.attention_forward, q, k, v, **shapes, **given)
+        out, logs = call(attention_kernel.attention, q, k, v, **shapes, **_given(plan))
     return out, (q, k, v, out, logs)
 
 
@@ -66,9 +65,9 @@ def _backward(
     dq, dk, dv = (jax.ShapeDtypeStruct(x.shape, x.dtype) for x in (q, k, v))
     if 0 in plan.out_shape or 0 in k.shape:
         return tuple(jax.numpy.zeros(x.shape, x.dtype) for x in (dq, dk, dv))
-    given = {**plan.numbers, **plan.constants}
+    given = _given(plan)
     new = jax.ShapeDtypeStruct(logs.shape, logs.dtype)
-    delta = call(gradient_kernels.weigh_gradients, out, gradient, new, DV=plan.constants["DV"])
+    delta = call(gradient_kernels.weigh_gradients, out, gradient, new, D=plan.constants["DV"])
     seen = (q, k, v, gradient, logs, delta)
     of_keys = call(gradient_kernels.key_gradients, *seen, dk, dv, **given)
     return call(gradient_kernels.query_gradients, *seen, dq, **given), *of_keys
@@ -76,10 +75,16 @@ def _backward(
 
 def _plan(q: Any, k: Any, v: Any, causal: bool, window: int | None, scale: float | None) -> Plan:
     """The plan, for arrays as they are described. ArgumentError names the one that is wrong."""
-    place = place_of(default_device(attention_kernel.attention_forward))
+    place = place_of(default_device(attention_kernel.attention))
     arrays = {"q": q, "k": k, "v": v}
     views = {name: array_of(name, value).view(place) for name, value in arrays.items()}
-    return plan_attention(views, causal, window, scale)
+    return plan_attention(views, Options(causal, window, scale))
+
+
+def _given(plan: Plan) -> dict[str, Any]:
+    """The numbers and constants of a plan that are there."""
+    given = {**plan.numbers, **plan.constants}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 _attend.defvjp(_forward, _backward)
