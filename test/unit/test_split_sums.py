@@ -211,7 +211,7 @@ def test_automatic_tiles_come_in_parts_where_few_programs_have_a_long_loop() -> 
 def test_kernels_of_other_parts_are_others() -> None:
     """One that was compiled in parts does not serve a class that has the same tiles whole."""
     sizes = (("B", 64),)
-    parts, whole = Tiles(sizes, {"B": "64: why"}, 2), Tiles(sizes, {"B": "64: why"})
+    parts, whole = Tiles(sizes, {"B": "64: why"}, parts=2), Tiles(sizes, {"B": "64: why"})
     code, made = SharedCode(), []
 
     def compiling(stripes: int) -> Any:
