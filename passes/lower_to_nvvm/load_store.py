@@ -162,6 +162,8 @@ def _is_alike(load: tile.LoadOp, first: tile.LoadOp, state: Lowering) -> bool:
     same = list(load.offsets) == list(first.offsets) and load.dims == first.dims
     if not same or load.options.get("wrapped") or load.result in state.values:
         return False
+    if load.src not in state.values:  # an array of a list that is looked up behind the first load
+        return False
     one, other = load.result, first.result
     if shape(one) != shape(other) or layout_of(one) != layout_of(other):
         return False

@@ -37,7 +37,10 @@ def check_case(case: Case, target: str, modes: tuple[str, ...] = MODES) -> Outco
             if found or plan.covers(own):
                 break
             plan = RingPlan(
-                max(plan.stages, own.stages), max(plan.programs, own.programs), own.constants
+                max(plan.stages, own.stages),
+                max(plan.programs, own.programs),
+                max(plan.parts, own.parts),
+                own.constants,
             )
         else:
             found = f"its plan grows with its size: {plan}"

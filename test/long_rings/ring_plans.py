@@ -35,11 +35,13 @@ LEFT_OVER = 16
 
 @dataclass(frozen=True)
 class RingPlan:
-    """Of a compiled kernel: the slots of its longest ring, 1 without one, and how many programs
-    give each CTA of a launch three, 1 where each program has a CTA of its own."""
+    """Of a compiled kernel: the slots of its longest ring, 1 without one, how many programs give
+    each CTA of a launch three, 1 where each program has a CTA of its own, and in how many parts
+    CTAs run a loop."""
 
     stages: int = 1
     programs: int = 1
+    parts: int = 1
     constants: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @classmethod
@@ -54,12 +56,14 @@ class RingPlan:
         counted = max(2, kernel.ptx.count("mbarrier.init") // 2) if by_hand else 1
         clusters = PROGRAMS * CTAS * prod(kernel.cluster) + 1
         programs = clusters if kernel.persistent else 1
-        return cls(max([1, counted, *decided, *told]), programs, dict(kernel.constants))
+        parts = max(int(entry.get("parts", 1)) for entry in entries) if entries else 1
+        return cls(max([1, counted, *decided, *told]), programs, parts, dict(kernel.constants))
 
     @property
     def iterations(self) -> int:
-        """Tiles that a loop takes, the last of them ragged: each slot is refilled `TURNS` times."""
-        return (TURNS + 1) * self.stages
+        """Tiles that a loop takes, the last of them ragged: each slot is refilled `TURNS` times, by
+        each CTA that runs a part of the loop."""
+        return (TURNS + 1) * self.stages * self.parts
 
     def along(self, tile: int, left_over: int = LEFT_OVER) -> int:
         """Elements along a loop in steps of `tile`."""
@@ -72,7 +76,9 @@ class RingPlan:
 
     def covers(self, other: RingPlan) -> bool:
         """Whether what is long enough for this one is for the other, whose tiles are the same."""
-        enough = self.stages >= other.stages and self.programs >= other.programs
+        mine = self.stages, self.programs, self.parts
+        wanted = other.stages, other.programs, other.parts
+        enough = all(one >= least for one, least in zip(mine, wanted, strict=True))
         return enough and self.constants == other.constants
 
 
@@ -105,7 +111,8 @@ class Recorder:
         """That of all kernels together."""
         plans = [RingPlan.of(kernel) for kernel in self.kernels]
         constants = {name: value for plan in plans for name, value in plan.constants.items()}
-        most = (max(getattr(plan, name) for plan in plans) for name in ("stages", "programs"))
+        names = ("stages", "programs", "parts")
+        most = (max(getattr(plan, name) for plan in plans) for name in names)
         return RingPlan(*most, constants)
 
 

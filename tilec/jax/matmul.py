@@ -155,7 +155,7 @@ def _backward(how: How, saved: Any, gradient: Any) -> tuple[Any, Any, Any, Any]:
     """The gradients of y = f(z) + r with z = s (a @ b) + bias: products with tilec, the rest by
     JAX."""
     a, b, bias, residual = saved
-    wide = gradient.dtype if gradient.dtype == jax.numpy.float64 else jax.numpy.float32
+    wide = jax.numpy.promote_types(gradient.dtype, jax.numpy.float32)
     of_z = gradient.astype(wide)
     if how.activation is not None:
         plain = replace(how, activation=None, out_dtype=jax.numpy.dtype(wide).name)
