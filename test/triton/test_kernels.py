@@ -87,6 +87,34 @@ def test_matmul(target: str, m: int, n: int, k: int) -> None:
     assert np.isnan(c[:, n:]).all()
 
 
+def added_up(mask: str = ", %91", kinds: str = ", tensor<64x64xi1>") -> str:
+    """The text of the matmul, which adds to its result instead of storing it."""
+    text = (KERNELS / "matmul.ttir").read_text()
+    pointers = "tensor<64x64x!tt.ptr<f16>>"
+    store = f"tt.store %64, %55, %91 : {pointers}"
+    assert store in text
+    kinds = f"({pointers}, tensor<64x64xf16>{kinds}) -> tensor<64x64xf16>"
+    update = f"%old = tt.atomic_rmw fadd, acq_rel, gpu, %64, %55{mask} : {kinds}"
+    return text.replace(store, update)
+
+
+def test_updates_leave_out_what_wraps(target: str) -> None:
+    """Rows past the edge reach no element that a masked update counts: matrices stay matrices."""
+    m, n, k = 72, 136, 40
+    a, b = random(m, k, dtype=np.float16), random(k, n, dtype=np.float16)
+    c = random(m, n, dtype=np.float16)
+    expected = c + a.astype(np.float64) @ b.astype(np.float64)
+    kernel = tilec.triton.kernel(added_up(), "added.ttir").on("emulator:check")
+    kernel[6](a, b, c, m, n, k, k, n, n)
+    np.testing.assert_allclose(c, expected, rtol=2e-3, atol=2e-2)
+    assert [why for _, why in kernel.plan().kept] == []
+
+
+def test_updates_of_everything_need_what_wraps() -> None:
+    kernel = tilec.triton.kernel(added_up("", ""), "added.ttir")
+    assert any("wraps" in why for _, why in kernel.plan().kept)
+
+
 def test_layer_norm(target: str) -> None:
     rows, n = 3, 150
     x, w, b = (random(*shape, dtype=np.float16) for shape in ((rows, n), (n,), (n,)))

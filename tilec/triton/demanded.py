@@ -3,10 +3,11 @@
     %rows = remsi %m, %M       (tutorial 03: rows past the edge are read from the top again)
     ... dot, casts, sums ... tt.store %c, %tile, %mask      where %mask has %m < %M
 
-Rows past the edge reach only elements that the mask of every store leaves out: it does not matter
-what they hold, and the load may give its padding there. Followed forwards from the load, along one
-axis, through what computes element by element, dots, reductions along other axes and loops. Where
-anything else reads the tile the answer is no.
+Rows past the edge reach only elements that the mask of every store or atomic update leaves out (and
+what an update gives back there is nothing anybody may use): it does not matter what they hold, and
+the load may give its padding there. Followed forwards from the load, along one axis, through what
+computes element by element, dots, reductions along other axes and loops. Where anything else reads
+the tile the answer is no.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from tilec.triton.signs import Signs
 
 _ELEMENTWISE = ("arith.", "math.", "tt.fp_to_fp", "tt.clampf", "tt.precise_", "tt.broadcast")
 _YIELDS = ("scf.yield", "tt.reduce.return")
+_WRITES = ("tt.store", "tt.atomic_rmw")
+"""What takes pointers, values, and a mask of those that count."""
 
 
 class Demands:
@@ -55,7 +58,7 @@ class Demands:
         self, op: Op, number: int, along: int, wrap: tuple[int, Wrap]
     ) -> Iterator[tuple[Value, int] | None]:
         """The values, with their axes, that an operand's elements get into; None for anywhere."""
-        if op.name == "tt.store":
+        if op.name in _WRITES:
             yield from () if number == 1 and self._is_masked(op, along, wrap) else (None,)
         elif op.name == "tt.dot":
             yield None if (number, along) in ((0, 1), (1, 0)) else (op.result, along)
@@ -92,9 +95,9 @@ class Demands:
         if around.name == "scf.for":
             yield around.regions[0].arguments[number + 1], along
 
-    def _is_masked(self, store: Op, along: int, wrap: tuple[int, Wrap]) -> bool:
-        """Whether a store's mask leaves out what is past the edge."""
+    def _is_masked(self, write: Op, along: int, wrap: tuple[int, Wrap]) -> bool:
+        """Whether the mask leaves out what is past the edge."""
         _, found = wrap
-        mask = store.operands[2] if len(store.operands) > 2 else None
+        mask = write.operands[2] if len(write.operands) > 2 else None
         inside = self.forms.moved(found.limit - found.exact, lambda one: along)
         return any(term.positive == inside for term in terms_of(mask, self.forms, self.signs))
