@@ -16,8 +16,7 @@ from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.terms.dtypes import ELEMENT_BYTES
 from tilec.triton.array_rule import ArrayRule, divisor
 from tilec.triton.importer import build_module
-from tilec.triton.kernel import divisors
-from tilec.triton.plan import Plan, plan_kernel
+from tilec.triton.plan import Plan, divisors, plan_kernel
 from tilec.triton.reader import read_kernel
 from tilec.triton.shared_memory import alone
 

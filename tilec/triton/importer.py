@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects.context import make_context
+from tilec.dialects.tile import AssumeOp
 from tilec.executable.kernel import Parameter
 from tilec.messages.diagnostics import InternalError, Location
 from tilec.passes.checks.verify_kernels import verify_kernels
@@ -21,7 +22,7 @@ from tilec.passes.checks.verify_ops import verify_ops
 from tilec.triton.array_rule import ArrayRule
 from tilec.triton.build import Builder
 from tilec.triton.op_rules import RULES
-from tilec.triton.plan import Plan
+from tilec.triton.plan import Plan, divisors
 from tilec.triton.program import Block
 
 
@@ -45,10 +46,20 @@ def build_module(
         entry = _function(module, plan, parameters, merged, index_bits)
         with ir.InsertionPoint(entry):
             builder = Builder(plan, entry, merged, len(parameters) - len(plan.scalars), index_bits)
+            _state_divisors(builder)
             build_block(builder, plan.function.blocks[0])
             ir.Operation.create("func.return")
         _verify(module)
         return module
+
+
+def _state_divisors(builder: Builder) -> None:
+    """States what numbers are multiples of, where Triton specialised the kernel for that: each
+    launch is held to it."""
+    known = divisors(builder.plan)
+    for scalar in builder.plan.scalars:
+        if known.get(scalar.name, 1) > 1:
+            AssumeOp.build(builder.values[scalar], facts={"multiple_of": known[scalar.name]})
 
 
 def build_block(builder: Builder, block: Block) -> None:

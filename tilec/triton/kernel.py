@@ -46,7 +46,7 @@ from tilec.triton.joined_pointers import Group
 from tilec.triton.known_launches import Known, KnownLaunches, lying_as, lying_of, storage_of
 from tilec.triton.launch_keys import MULTIPLE, Form
 from tilec.triton.memory_of import with_memory
-from tilec.triton.plan import Plan, plan_kernel
+from tilec.triton.plan import Plan, divisors, plan_kernel
 from tilec.triton.program import Value
 from tilec.triton.program_numbers import never_negative
 from tilec.triton.reader import read_kernel
@@ -368,15 +368,6 @@ def _pointer(argument: Value, value: Any) -> ArrayView:
     if view.element_bytes != ELEMENT_BYTES.get(wanted):
         raise ArgumentError(f"argument {argument.name!r}: expected {wanted}, found {view.dtype}")
     return view
-
-
-def divisors(plan: Plan) -> dict[str, int]:
-    """What each argument is a multiple of, as Triton specialised the kernel: bytes of a pointer."""
-    return {
-        argument.name: int(given["tt.divisibility"].partition(":")[0])
-        for argument, given in zip(plan.function.arguments, plan.function.given, strict=True)
-        if "tt.divisibility" in given
-    }
 
 
 def plan_text(plan: Plan) -> str:

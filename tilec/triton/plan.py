@@ -167,3 +167,12 @@ class _Planner:
         self.of[op] = self.arrays.index(rule)
         if op.name not in ("tt.load", "tt.descriptor_load") or is_volatile(op):
             self.written.add(self.of[op])
+
+
+def divisors(plan: Plan) -> dict[str, int]:
+    """What each argument is a multiple of, as Triton specialised the kernel: bytes of a pointer."""
+    return {
+        argument.name: int(given["tt.divisibility"].partition(":")[0])
+        for argument, given in zip(plan.function.arguments, plan.function.given, strict=True)
+        if "tt.divisibility" in given
+    }
