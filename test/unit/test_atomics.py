@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 import pytest
 from emulated import array_type, lower, random_layout, run, seed_of, tile_type
+from target_names import MAIN
 from test_reductions import DTYPES, PADDING, load_text, store_text
 
+import tilec
+import tilec.language as tl
 from tilec.compile.assembler import assemble
 from tilec.hardware.layout import Layout, parse_layout
 from tilec.hardware.target import find_target
@@ -239,16 +243,48 @@ def test_compare_and_swap(element: str) -> None:
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a"])
 @pytest.mark.parametrize("order", ["relaxed", "acquire", "release", "acq_rel"])
 def test_orders_and_scopes_are_spelled(target: str, order: str) -> None:
-    layout = random_layout(random.Random(1), (64,), 1)
+    """By the access itself where a thread has one element, else by fences around all of them."""
     scopes = ["cta", "gpu", "sys"] + ([] if target == "sm_80" else ["cluster"])
     for scope in scopes:
-        for used in (False, True):
-            text = rmw((64,), "i32", layout, "addi", order=order, scope=scope, used=used)
+        for used, many in product((False, True), repeat=2):
+            layout = parse_layout(f"T(32):(1@0) V({2 if many else 1}):(32@0)")
+            shape = (64 if many else 32,)
+            text = rmw(shape, "i32", layout, "addi", order=order, scope=scope, used=used)
             ptx, _ = lower(text, num_warps=1, target=target)
             reduces = not used and order in ("relaxed", "release")
-            name = "red" if reduces else "atom"
-            assert f"{name}.{order}.{scope}.global.add.u32" in ptx
+            name, said = "red" if reduces else "atom", "relaxed" if many else order
+            access, fence = f"{name}.{said}.{scope}.global.add.u32", f"fence.acq_rel.{scope};"
+            places = {"release": (True, False), "acquire": (False, True), "acq_rel": (True, True)}
+            wanted = places.get(order, (False, False)) if many else (False, False)
+            first, last = ptx.index(access), ptx.rindex(access)
+            assert ptx.count(access) == 1 + many
+            assert ((fence in ptx[:first]), (fence in ptx[last:])) == wanted
+            assert fence not in ptx[first:last]
     assemble(ptx, find_target(target))
+
+
+@pytest.mark.parametrize("target", MAIN)
+def test_many_elements_a_thread_release_and_acquire(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program writes, counts all its elements up, and the one that comes last reads."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+
+    @tilec.kernel(grid=3)
+    def add_up(x: tl.array, part: tl.array, ready: tl.array, total: tl.array, B: tl.const):
+        at = tl.arange(B)
+        tl.store(part, (tl.program_id(0), 0), tl.load(x, (tl.program_id(0), 0), (1, B)))
+        seen = tl.atomic_add(ready, at, tl.full((B,), 1, tl.i32), order="acq_rel")
+        last = (tl.min(seen) == 2).to(tl.i32)
+        for n in tl.range(3 * last):
+            found = tl.sum(tl.load(part, (n, 0), (1, B)), 0)
+            tl.atomic_add(total, at, found, order="relaxed")
+
+    x = np.round(np.random.default_rng(5).standard_normal((3, 300)) * 8).astype(np.float32)
+    part, total = np.full_like(x, np.nan), np.zeros(300, np.float32)
+    ready = np.zeros(300, np.int32)
+    add_up.on("emulator:check")(x, part, ready, total, 300)
+    np.testing.assert_array_equal(total, x.sum(0))
 
 
 def every_kind(layout: Layout) -> str:
