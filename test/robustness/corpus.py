@@ -27,7 +27,7 @@ MATRICES = tuple(f"{name}:bf16[?,?:8;?:8,1]" for name in "abc")
 STAGED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "matmul": ("matmul.py:matmul", MATRICES, ("BM=64", "BN=32", "BK=32")),
     "attention": (
-        "attention.py:attention",
+        "../ops/attention_kernel.py:attention",
         (*(f"{name}:bf16[?,?,?,?:8;?:8,?:8,?:8,1]" for name in "qkvo"), "scale:f32"),
         ("D=16", "BM=64", "BN=32"),
     ),

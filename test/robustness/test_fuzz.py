@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from corpus import Subject, stages_of
+from corpus import EXAMPLES, STAGED, Subject, stages_of
 from fuzz import Done, complaint, received, refused_by_ptxas
 from mutations import mutant
 
@@ -27,6 +27,13 @@ def test_broken_stages(target: str, tmp_path: Path) -> None:
         ):
             wrong = complaint(done) or refused_by_ptxas(subject, content, done)
             assert wrong is None, f"{subject.name}: {wrong}\n{content.decode()}"
+
+
+def test_kernels_between_passes_are_there() -> None:
+    """`fuzz.py` compiles them when it begins; `test_broken_stages` compiles one of them alone."""
+    for file, _, _ in STAGED.values():
+        path, _, name = file.partition(":")
+        assert f"def {name}(" in (EXAMPLES / path).read_text()
 
 
 def test_what_ptxas_says_of_inline_ptx_is_said_to_its_author() -> None:
