@@ -28,7 +28,12 @@ FORMULAS = {
     "tilec/costs/computing.py": {"_SCAN"},
     "tilec/call/auto_tiles.py": {"MOST_TILES", "DEEPENED", "SHOWN"},
     "tilec/ops/product_facts.py": set[str](),
-    "tilec/ops/product_work.py": {"MOST_WAITING", "ACCUMULATORS_PER_WARP", "SWIZZLED_ROWS"},
+    "tilec/ops/product_work.py": {
+        "MOST_WAITING",
+        "ACCUMULATORS_PER_WARP",
+        "MOST_PADDING",
+        "SWIZZLED_ROWS",
+    },
 }
 """Modules that predict, and the numbers that each may name: sizes of formats and instructions, and
 what the compiler chooses by itself. What a device takes or reaches is none of them."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import tilec.language as tl
 from tilec.costs.dot_work import Memory, is_read_across_k, way_of
 from tilec.costs.work import Stored, Unit, Way
 from tilec.hardware.sizes import VECTOR_BYTES
+from tilec.terms.dtypes import DType
 
 ROW_MAJOR = Memory(1, 128)
 """A matrix as a framework makes it."""
@@ -62,3 +64,19 @@ class Product:
 
 def _other(axis: int | None) -> int | None:
     return None if axis is None else 1 - axis
+
+
+def product_of(
+    m: int,
+    n: int,
+    k: int,
+    batch: int,
+    dtype: DType,
+    precision: str,
+    a: Memory,
+    b: Memory,
+    c: Memory,
+) -> Product:
+    """The product as the model sees it. `precision`: as `matmul` takes it."""
+    kind = "tf32" if dtype == tl.f32 else "f8" if dtype.is_fp8 else str(dtype)
+    return Product(m, n, max(k, 1), batch, kind, dtype.bits // 8, a, b, precision == "f32", c)

@@ -19,6 +19,7 @@ from tilec.ops.batch_dimensions import with_dimensions
 from tilec.ops.launch_steps import FACTOR, OwnArrays, Step
 from tilec.ops.measured_tiles import measured_choice
 from tilec.ops.multiply_plan import Plan, View
+from tilec.ops.product_facts import product_of
 from tilec.ops.product_work import ALONE
 from tilec.ops.tail_launch import SUMS, step_with_tail
 from tilec.ops.tile_choice import (
@@ -27,7 +28,6 @@ from tilec.ops.tile_choice import (
     TURN_WARPS,
     TileChoice,
     choose_tiles,
-    product_of,
     tile_space,
     wide_unit,
 )
@@ -82,7 +82,8 @@ class Launch:
     def steps(self) -> list[Step]:
         """The launches, with the arrays that they have for themselves."""
         if self._copied:
-            return self._copy_and_multiply()
+            copies, product = self._of_copies
+            return [*copies, *product.steps]
         if self._splits > 1:
             return self._multiply_parts()
         if self.choice is not None and self.choice.tail > 1:
@@ -141,8 +142,9 @@ class Launch:
         machine = machine_of(self.device, target_of(self.device))
         return operands_to_copy(self.plan, self.views, wide_unit(machine.target), machine.rates)
 
-    def _copy_and_multiply(self) -> list[Step]:
-        """Copies of operands, and the same product of those."""
+    @cached_property
+    def _of_copies(self) -> tuple[list[Step], Launch]:
+        """The launches that copy operands, and the same product of those."""
         values, views, planned = dict(self.values), dict(self.views), dict(self.plan.views)
         steps: list[Step] = []
         sources: dict[str, str] = {}
@@ -159,7 +161,7 @@ class Launch:
         settled = tuple(name for name in self.plan.settled if name not in self._copied)
         plan = replace(self.plan, views=planned, settled=settled)
         changed = {"values": values, "views": views, "sources": sources, "shared": self.own}
-        return [*steps, *replace(self, plan=plan, **changed).steps]
+        return steps, replace(self, plan=plan, **changed)
 
     @property
     def _splits(self) -> int:
@@ -173,6 +175,9 @@ class Launch:
     @property
     def reason(self) -> str:
         """Says which tiles these are, and why."""
+        if self._copied:
+            names = " and ".join(self._copied)
+            return f"copies of {names} in aligned rows, then {self._of_copies[1].reason}"
         return self._chosen[1]
 
     @cached_property

@@ -36,6 +36,9 @@ MOST_WAITING = 2
 """Rounds of programs that wait for DRAM, whose CTAs do not stay: who gets more takes the next."""
 SWIZZLED_ROWS = 8
 """After so many rows a swizzle repeats: buffers begin, and parts of a tile may, where one does."""
+MOST_PADDING = 16
+"""Bytes behind each row or column of a tile that is rearranged, so that banks differ: 256 x 128 of
+4 bytes leave room for one slot of 48 kB, not for the two that they leave without it."""
 ACCUMULATORS_PER_WARP = 4096
 """As the compiler chooses warps: 128 accumulators a thread, 4 to 8 warps."""
 
@@ -144,10 +147,11 @@ def _leaving_bytes(
 
     Threads that hold whole sectors store these by themselves where no CTA takes a further program
     (`stays`), or panels take too much (`insert-tensor-stores`)."""
-    if way is Way.THREADS or stored is Stored.SCATTERED:
+    if way is Way.THREADS:
         return 0
     if stored is not Stored.ROWS:
-        return rows * columns * width if way is Way.ENGINE else 0
+        padded = rows * columns * width + MOST_PADDING * max(rows, columns)
+        return padded if way is Way.ENGINE else 0
     panel = next((span for span in SWIZZLE_BITS if columns * width % span == 0), 0)
     found = rows * panel * store_slots(columns * width // panel, rows * panel) if panel else 0
     if width == SUM_BYTES and (not stays or found > most_store_bytes(target, fills_sectors=True)):

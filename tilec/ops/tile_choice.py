@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import prod
+from math import isfinite, prod
 from typing import Any
 
 import tilec.language as tl
@@ -25,7 +25,7 @@ from tilec.hardware.mma_shapes import PAIR, PAIR_MS, tensor_ns
 from tilec.hardware.sizes import SWIZZLE_BITS
 from tilec.hardware.target import Target
 from tilec.ops.multiply_plan import KEPT
-from tilec.ops.product_facts import ROW_MAJOR, Product
+from tilec.ops.product_facts import ROW_MAJOR, Product, product_of
 from tilec.ops.product_work import (
     ALONE,
     SWIZZLED_ROWS,
@@ -166,22 +166,6 @@ def choose_tiles(
     return completed(min(choices, key=preference), product, machine, is_plain and most_ctas > 1)
 
 
-def product_of(
-    m: int,
-    n: int,
-    k: int,
-    batch: int,
-    dtype: DType,
-    precision: str,
-    a: Memory,
-    b: Memory,
-    c: Memory,
-) -> Product:
-    """The product as the model sees it. `precision`: as `matmul` takes it."""
-    kind = "tf32" if dtype == tl.f32 else "f8" if dtype.is_fp8 else str(dtype)
-    return Product(m, n, max(k, 1), batch, kind, dtype.bits // 8, a, b, precision == "f32", c)
-
-
 def tile_choices(
     product: Product,
     machine: Machine,
@@ -222,9 +206,17 @@ def completed(
     across_k = _is_better_transposed(product, wide) or product.reads_across_k(wide)
     is_large = choice.rows * choice.columns == MOST_ELEMENTS and not choice.is_single
     if across_k and is_large and is_plain:
-        choice = replace(choice, stages=ACROSS_K_STAGES)
+        slowed = replace(choice, stages=ACROSS_K_STAGES)
+        choice = slowed if isfinite(_us(slowed, product, machine)) else choice
     choice = _filling(choice, product, machine)
     return replace(choice, group=_group(choice, product, machine))
+
+
+def _us(choice: TileChoice, product: Product, machine: Machine) -> float:
+    """The microseconds that the model predicts for a choice with its own number of stages."""
+    tile = choice.rows, choice.columns, choice.depth
+    product = product.transposed() if choice.is_transposed else product
+    return predicted(product, tile, 1, choice.cluster, machine, choice.stages, choice.parts)[0]
 
 
 def _group(choice: TileChoice, product: Product, machine: Machine) -> int | None:
@@ -300,13 +292,13 @@ def _filling(choice: TileChoice, product: Product, machine: Machine) -> TileChoi
     if choice.splits * choice.tail > 1 or choice.cluster != ALONE or not choice.is_single:
         return choice
     tile = choice.rows, choice.columns, choice.depth
-    product = product.transposed() if choice.is_transposed else product
-    work = in_parts(work_of(product, tile, 1, ALONE, machine), choice.parts)
+    own = product.transposed() if choice.is_transposed else product
+    work = in_parts(work_of(own, tile, 1, ALONE, machine), choice.parts)
     stages = filling_stages(work, machine)
     if stages is None or work.loops[0].unit is not Unit.WARPGROUPS:
         return choice
-    us, _ = predicted(product, tile, 1, ALONE, machine, stages, choice.parts)
-    return replace(choice, stages=stages, us=us)
+    filled = replace(choice, stages=stages)
+    return replace(filled, us=_us(filled, product, machine))
 
 
 def _tails(product: Product, machine: Machine) -> Iterator[TileChoice]:
