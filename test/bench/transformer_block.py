@@ -34,16 +34,6 @@ WARM_STEPS = 10
 """Steps before those that are timed: compilation, graphs, clocks."""
 
 
-def _attention(q: Any, k: Any, v: Any) -> Any:
-    logs = q.new_empty(q.shape[:3], dtype=torch.float32)
-    o = tilec.ops.attention(q, k, v, causal=True, logs=logs)
-    return o, (q, k, v, o, logs)
-
-
-def _attention_gradients(kept: Any, do: Any) -> Any:
-    return tilec.ops.attention_gradients(do.contiguous(), *kept, causal=True)
-
-
 def _norm(x: Any, weight: Any) -> Any:
     y, scales = torch.empty_like(x), x.new_empty(x.shape[0], dtype=torch.float32)
     rms_norm(x, weight, y, scales, EPS, x.shape[1])
@@ -76,7 +66,7 @@ def product(x: Any, weight: Any, activation: str | None = None) -> Any:
 
 
 OURS = {
-    "attention": tilec.autograd(_attention, _attention_gradients),
+    "attention": lambda q, k, v: tilec.ops.attention(q, k, v, causal=True),
     "norm": tilec.autograd(_norm, _norm_gradients),
     "product": lambda x, w, activation=None: tilec.ops.matmul(x, w, activation=activation),
     "losses": tilec.autograd(_loss, _loss_gradients),
@@ -124,8 +114,7 @@ def new_weights(width: int, vocabulary: int, dtype: Any, device: str) -> dict[st
 
 def train(step_of: Callable[..., Any], options: argparse.Namespace) -> tuple[list[float], float]:
     """The loss at each step, and the median of a step's milliseconds."""
-    dtype = torch.float32 if options.tiny else torch.bfloat16
-    weights = new_weights(options.width, options.vocabulary, dtype, options.device)
+    weights = new_weights(options.width, options.vocabulary, torch.bfloat16, options.device)
     optimizer = torch.optim.AdamW(weights.values(), lr=1e-3)
     drawn = torch.Generator().manual_seed(1)
     losses, times = [], []
