@@ -1,6 +1,7 @@
 """Trains a transformer block under `torch.compile`, with tilec's kernels and with torch's own.
 
     python test/bench/transformer_block.py                    # 100 steps on a GPU, a step's time
+    python test/bench/transformer_block.py --graphs           # as CUDA graphs: without the host's time
     python test/bench/transformer_block.py --tiny --steps 3   # on the emulator: that it is right
 
 Attention and its gradients, RMS norm, products with their epilogues and the loss are tilec's, as
@@ -137,16 +138,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--tiny", action="store_true", help="on the emulator")
+    parser.add_argument("--graphs", action="store_true", help="mode='reduce-overhead'")
     options = parser.parse_args()
     large = {"batch": 4, "length": 1024, "width": 1024, "heads": 8, "vocabulary": 8192}
     small = {"batch": 1, "length": 40, "width": 32, "heads": 2, "vocabulary": 48}
     vars(options).update(small if options.tiny else large)
     options.device = "cpu" if options.tiny else "cuda"
-    backend = "aot_eager" if options.tiny else "inductor"
+    how: dict[str, Any] = {"backend": "aot_eager" if options.tiny else "inductor"}
+    if options.graphs:
+        how["mode"] = "reduce-overhead"
     ours, torchs = loss_of(OURS, options.heads), loss_of(TORCHS, options.heads)
     ways = {
-        "tilec's, compiled": torch.compile(ours, backend=backend, fullgraph=True),
-        "torch's, compiled": torch.compile(torchs, backend=backend, fullgraph=True),
+        "tilec's, compiled": torch.compile(ours, fullgraph=True, **how),
+        "torch's, compiled": torch.compile(torchs, fullgraph=True, **how),
         "torch's, eager": torchs,
     }
     found = {name: train(step, options) for name, step in ways.items()}
