@@ -1,7 +1,7 @@
 """Trains a transformer block under `torch.compile`, with tilec's kernels and with torch's own.
 
     python test/bench/transformer_block.py                    # 100 steps on a GPU, a step's time
-    python test/bench/transformer_block.py --graphs           # as CUDA graphs: without the host's time
+    python test/bench/transformer_block.py --graphs           # as CUDA graphs, no host in the time
     python test/bench/transformer_block.py --tiny --steps 3   # on the emulator: that it is right
 
 Attention and its gradients, RMS norm, products with their epilogues and the loss are tilec's, as
