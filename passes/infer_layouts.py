@@ -6,7 +6,8 @@ After:    %x = "tile.load"(%a, %i) ...
               -> tensor<1024xf32, #gpu_tile.layout<"T(128):(4@0) V(4,2):(1@0,512@0)">>
           %m = "tile.reduce"(%x) ... -> tensor<f32, #gpu_tile.layout<"T(128):(0) V():()">>
 
-1. Gathers and scatters of neighbouring elements are noted (`index_runs`): accesses like others.
+1. Gathers, scatters and updates of neighbouring elements are noted (`index_runs`): accesses like
+   others, and as wide as one instruction (of additions: `vector_additions`).
    Shifted loads count as the aligned ones that `align-loads` makes of them.
 2. Constants, splats, iotas and broadcasts are cloned per use, so that they tie nothing together;
    so is what computes the numbers of rows that a load role gathers (`layouts/operand_numbers.py`).
@@ -38,6 +39,7 @@ from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import Indexed, neighbours_dim, note_runs
 from tilec.passes.analysis.shifted_loads import ShiftedLoad, find_shifted
+from tilec.passes.analysis.vector_additions import most_added
 from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes, provable_width
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.layouts.accesses import Access
@@ -73,7 +75,7 @@ def _infer(function: ir.Operation, context: PassContext) -> None:
     ops, facts = walk(function), Divisibility(function)
     note_runs(ops, facts)
     components = build_components(ops, _hard_layouts(ops, context))
-    accesses = _accesses(ops, facts, find_shifted(function, facts))
+    accesses = _accesses(ops, facts, find_shifted(function, facts), context)
     decide_layouts(components, ops, accesses, context)
     assign_layouts(ops, components, _cuts(components, accesses, context), context)
 
@@ -88,20 +90,27 @@ def _clone_per_use(op: ir.Operation) -> None:
 
 
 def _accesses(
-    ops: list[ir.Operation], facts: Divisibility, shifted: OpMap[ShiftedLoad]
+    ops: list[ir.Operation],
+    facts: Divisibility,
+    shifted: OpMap[ShiftedLoad],
+    context: PassContext,
 ) -> list[Access]:
-    return [_access(op, facts, shifted.get(op)) for op in ops if isinstance(op.opview, ArrayOp)]
+    return [
+        _access(op, facts, shifted.get(op), context) for op in ops if isinstance(op.opview, ArrayOp)
+    ]
 
 
-def _access(op: ir.Operation, facts: Divisibility, shifted: ShiftedLoad | None) -> Access:
+def _access(
+    op: ir.Operation, facts: Divisibility, shifted: ShiftedLoad | None, context: PassContext
+) -> Access:
     view = op.opview
     value, array = view.tile, view.array
     lies = view.mask if isinstance(view, tile.ScatterOp) else value
     contiguous: int | None
-    if isinstance(view, Atomic):
-        contiguous, width = neighbours_dim(view, facts), 1
-    elif isinstance(view, Indexed):
-        contiguous, width = view.options.get("run") or (neighbours_dim(view, facts), 1)
+    if isinstance(view, Indexed):
+        run = None if isinstance(view, tile.AtomicCasOp) else view.options.get("run")
+        contiguous, width = run or (neighbours_dim(view, facts), 1)
+        width = min(width, most_added(view, context)) if isinstance(view, Atomic) else width
     else:
         contiguous = contiguous_dim(array, view.dims)
         wrapped = view.options.get("wrapped", False)

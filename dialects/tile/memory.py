@@ -230,8 +230,10 @@ class ScatterOp(Indexed, name="scatter"):
 class AtomicRmwOp(Atomic, name="atomic_rmw"):
     """Atomic read-modify-write per index tuple; gives the old values (anything where masked off).
 
+    `run` as in `gather`.
+
     Example:
-        %old = "tile.atomic_rmw"(%v, %x, %ok, %i) {kind = "addf", order = "relaxed", scope = "gpu"} : (tensor<256xf32>, memref<?xf32, strided<[1]>>, tensor<256xi1>, tensor<256xi32>) -> tensor<256xf32>
+        %old = "tile.atomic_rmw"(%v, %x, %ok, %i) {kind = "addf", options = {}, order = "relaxed", scope = "gpu"} : (tensor<256xf32>, memref<?xf32, strided<[1]>>, tensor<256xi1>, tensor<256xi32>) -> tensor<256xf32>
     """
 
     value = Operand(TILE)
@@ -240,6 +242,7 @@ class AtomicRmwOp(Atomic, name="atomic_rmw"):
     indices = Operand(TILE, variadic=True)
     old = Result(TILE)
     kind = Attribute(one_of(*KINDS))
+    options = Attribute(options(run=INTS), default={})
 
     @classmethod
     def infer_types(cls, value: Any, dst: Any, mask: Any, indices: Any, **_: Any) -> list[ir.Type]:

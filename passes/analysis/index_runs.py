@@ -20,7 +20,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.def_use import constant_attribute, defining_op
 from tilec.dialects.elementwise import is_elementwise
-from tilec.dialects.tile import Atomic, Indexed
+from tilec.dialects.tile import Indexed
 from tilec.dialects.types import is_tile, shape
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.divisibility import Divisibility, static_strides
@@ -43,12 +43,12 @@ class Pattern(Enum):
 
 
 def note_runs(ops: Iterable[ir.Operation], facts: Divisibility) -> None:
-    """Writes the option `run` of every gather and scatter among `ops` that has one."""
+    """Writes the option `run` of every gather, scatter and update among `ops` that has one."""
     for op in ops:
-        if isinstance(op.opview, Indexed) and not isinstance(op.opview, Atomic):
+        if isinstance(op.opview, (tile.GatherOp, tile.ScatterOp, tile.AtomicRmwOp)):
             run = index_run(op.opview, facts)
             if run[1] > 1:
-                kind = tile.GatherOp.options.kind
+                kind = type(op.opview).options.kind
                 op.attributes["options"] = kind.write({**op.opview.options, "run": run})
 
 

@@ -1,7 +1,9 @@
 """Lowers tile.atomic_rmw and tile.atomic_cas to `red`, `atom`, and loops around `atom.cas`.
 
-Sums of f32 that are neighbours in memory and in registers, and whose old values nobody wants, are
-one `red` of two or four.
+Sums of floats that are neighbours in memory and in registers, and whose old values nobody wants,
+are one `red` of a pair or a vector (`analysis/vector_additions.py`). Where the neighbours are is
+known from infer-layouts, since an index that went through shared memory does not say it any more;
+a kernel written by hand has its indices in registers.
 
 Of several elements a thread the order is that of two fences, one in front of all and one behind:
 each `atom.acq_rel` by itself is a MEMBAR.GPU before it and an invalidation of L1 behind (64 of each
@@ -31,9 +33,11 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
-from tilec.dialects.types import bit_width, element
+from tilec.dialects.types import bit_width, byte_width, element
+from tilec.hardware.sizes import WORD_BITS
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.index_runs import index_run
+from tilec.passes.analysis.vector_additions import PAIR, most_added
 from tilec.passes.layouts.runs import register_run
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, storage_bits, unpack
 from tilec.passes.lower_to_nvvm.indexed import Elements
@@ -41,8 +45,6 @@ from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, creat
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.locations import error_at
 
-VECTORS = 81
-"""The PTX version of `red` on vectors of f32 (PTX ISA 9.0, "red", "PTX ISA Notes")."""
 _LETTER = {16: "h", 32: "r", 64: "l"}
 _INTEGER_KINDS = {
     "addi": "add.u{bits}",
@@ -93,11 +95,7 @@ def lower_atomic_rmw(op: tile.AtomicRmwOp, state: Lowering) -> None:
     with _ordered(op, memory) as memory:
         width = _vector_width(op, state)
         if width > 1:
-            values = state.registers(op.value)
-            for number, (pointer, guard) in enumerate(elements.places(writes=True, width=width)):
-                words = values[number * width : (number + 1) * width]
-                _red(memory.red(f"add.v{width}.f32"), pointer, words, guard)
-            state.values[op.old] = values
+            _add_vectors(op, elements, memory, width, state)
             return
         update = _update(op, memory, state)
         state.values[op.old] = [
@@ -142,25 +140,37 @@ def _ordered(op: tile.AtomicRmwOp | tile.AtomicCasOp, memory: Memory) -> Iterato
         inline_asm(fence, [], [], [])
 
 
-def _reduces(op: tile.AtomicRmwOp) -> bool:
+def _reduces(op: tile.AtomicRmwOp, memory: Memory) -> bool:
     """Whether nobody wants the old value, so that `red` will do."""
     used = next(iter(op.old.uses), None) is not None
-    return not used and op.order in ("relaxed", "release") and op.kind != "exchange"
+    return not used and memory.order in ("relaxed", "release") and op.kind != "exchange"
 
 
 def _vector_width(op: tile.AtomicRmwOp, state: Lowering) -> int:
-    """Elements that one `red` adds up: neighbours in memory and in registers, of f32, where the
-    target and the PTX version know vectors."""
-    context = state.context
-    known = context.target.supports(Feature.VECTOR_REDUCTIONS) and context.ptx_version >= VECTORS
-    if not (known and _reduces(op) and op.kind == "addf" and bit_width(element(op.value)) == 32):
-        return 1
-    dim, width = index_run(op, state.divisibility)
-    width = gcd(width, register_run(layout_of(op.mask), dim))
-    if width > 1:
-        why = "neighbours in memory and in registers"
-        context.report.add("memory access", op.operation, f"{4 * width}-byte additions", why)
+    """Elements that one `red` adds up: neighbours in memory and in registers."""
+    most = most_added(op, state.context)
+    dim, run = op.options.get("run") or index_run(op, state.divisibility)
+    width = gcd(most, run, register_run(layout_of(op.mask), dim))
+    if most > 1:
+        bytes_ = width * byte_width(element(op.value))
+        why = "neighbours in memory and in registers" if width > 1 else "an element each"
+        state.context.report.add("memory access", op.operation, f"{bytes_}-byte additions", why)
     return width
+
+
+def _add_vectors(
+    op: tile.AtomicRmwOp, elements: Elements, memory: Memory, width: int, state: Lowering
+) -> None:
+    """Adds `width` registers by each instruction; of 16 bits, packed in pairs."""
+    kind, values = element(op.value), state.registers(op.value)
+    pairs = bit_width(kind) == WORD_BITS // PAIR
+    type_, count = (f"noftz.{{}}{kind}x2", width // PAIR) if pairs else (f"{{}}{kind}", width)
+    instruction = "add." + type_.format(f"v{count}." if count > 1 else "")
+    for number, (pointer, guard) in enumerate(elements.places(writes=True, width=width)):
+        words = values[number * width : (number + 1) * width]
+        words = pack(words, kind, state) if pairs else words
+        _red(memory.red(instruction), pointer, words, guard)
+    state.values[op.old] = values
 
 
 Update = Callable[[ir.Value, ir.Value, "ir.Value | None"], ir.Value]
@@ -190,7 +200,7 @@ def _update(op: tile.AtomicRmwOp, memory: Memory, state: Lowering) -> Update:
     kind = element(op.value)
     scalar = state.scalar_type(kind)
     operation = _instruction(op.kind, scalar, state)
-    reduces = _reduces(op)
+    reduces = _reduces(op, memory)
 
     def by_instruction(pointer: ir.Value, value: ir.Value, guard: ir.Value | None) -> ir.Value:
         assert operation is not None  # else there is a loop around a comparison

@@ -99,7 +99,7 @@ func.func @k(%a: {array}, %v: {values}, %i: {indices}, %m: {flags}, %o: {values}
   {load_text(shape, element, layout, "%tv", "%v")}
   %zero = arith.constant dense<0> : {tile_type(shape, "i8", layout)}
   %ok = arith.cmpi ne, %flag, %zero : {tile_type(shape, "i8", layout)}
-  %old = "tile.atomic_rmw"(%tv, %a, %ok, %ti) {{kind = "{kind}", order = "{order}", scope = "{scope}"}} : ({data}, {array}, {mask}, {places}) -> {data}
+  %old = "tile.atomic_rmw"(%tv, %a, %ok, %ti) {{kind = "{kind}", options = {{}}, order = "{order}", scope = "{scope}"}} : ({data}, {array}, {mask}, {places}) -> {data}
   {store_text(shape, element, layout, "%old", "%o") if used else ""}
   return
 }}"""  # noqa: E501
@@ -159,6 +159,35 @@ def test_every_kind(kind: str, element: str, target: str, seeds: tuple[int, int]
             assert a[place] == want
             if used and here.any():
                 assert before[place] in old[here]
+
+
+@pytest.mark.parametrize(("target", "words"), [("sm_80", 1), ("sm_90a", 4)])
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+def test_sums_of_neighbours_in_16_bits(
+    element: str, target: str, words: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three programs add to the same rows, ragged at both ends, in the order of Triton's atomics;
+    an odd number of columns has no pairs."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+
+    @tilec.kernel(grid=lambda c, M, N: 3 * tl.cdiv(c.shape[0], M))
+    def add_up(x: tl.array, c: tl.array, M: tl.const, N: tl.const):
+        n, m = tl.program_id(0) % 3, tl.program_id(0) // 3 * M
+        rows, columns = (m + tl.arange(M))[:, None], tl.arange(N)[None, :]
+        inside = (rows < c.shape[0]) & (columns < c.shape[1])
+        value = tl.load(x, (n, m, 0), (1, M, N)).reshape((M, N))
+        tl.atomic_add(c, (rows, columns), value, mask=inside, order="acq_rel")
+
+    pairs, dtype = element == "f16" or target == "sm_90a", DTYPES[element]
+    for width, count in ((104, words if pairs else 0), (101, 0)):
+        rng = np.random.default_rng(width)
+        x = rng.integers(-20, 20, (3, 37, width)).astype(dtype)
+        c = rng.integers(-20, 20, (37, width)).astype(dtype)
+        want = c + x.sum(0, dtype=np.float32).astype(dtype)
+        packed = f"add.noftz.{'v4.' if count > 1 else ''}{element}x2"
+        assert (packed in add_up.compiled(x, c, 16, 128).ptx) == (count > 0)
+        add_up.on("emulator:check")(x, c, 16, 128)
+        np.testing.assert_array_equal(c, want)
 
 
 def test_signed_zeros_infinities_and_nan_in_float_maximum() -> None:
@@ -251,8 +280,8 @@ def test_orders_and_scopes_are_spelled(target: str, order: str) -> None:
             shape = (64 if many else 32,)
             text = rmw(shape, "i32", layout, "addi", order=order, scope=scope, used=used)
             ptx, _ = lower(text, num_warps=1, target=target)
-            reduces = not used and order in ("relaxed", "release")
-            name, said = "red" if reduces else "atom", "relaxed" if many else order
+            said = "relaxed" if many else order
+            name = "red" if not used and said in ("relaxed", "release") else "atom"
             access, fence = f"{name}.{said}.{scope}.global.add.u32", f"fence.acq_rel.{scope};"
             places = {"release": (True, False), "acquire": (False, True), "acq_rel": (True, True)}
             wanted = places.get(order, (False, False)) if many else (False, False)
@@ -299,7 +328,7 @@ def every_kind(layout: Layout) -> str:
         for name in ("used", "unused"):
             lines.append(
                 f'%{name}{number} = "tile.atomic_rmw"(%v{number}, %a{number}, %ok, %i) '
-                f'{{kind = "{kind}", order = "relaxed", scope = "gpu"}} : '
+                f'{{kind = "{kind}", options = {{}}, order = "relaxed", scope = "gpu"}} : '
                 f"({data}, {array}, {mask}, {places}) -> {data}"
             )
         lines.append(store_text(shape, element, layout, f"%used{number}", f"%a{number}"))

@@ -138,7 +138,7 @@ func.func @indexed(%a: !a, %i: memref<?xi32, strided<[1]>>) attributes {tile.ker
   %x = "tile.gather"(%a, %mask, %zero, %at) {options = {}} : (!a, !m, !v, !i) -> !v
   "tile.scatter"(%x, %a, %mask, %at) {options = {}} : (!v, !a, !m, !i) -> ()
   %y = "tile.gather"(%a, %mask, %zero, %next) {options = {}} : (!a, !m, !v, !i) -> !v
-  %old = "tile.atomic_rmw"(%y, %a, %mask, %at) {kind = "addf", order = "relaxed", scope = "gpu"} : (!v, !a, !m, !i) -> !v
-  %older = "tile.atomic_rmw"(%y, %a, %mask, %next) {kind = "addf", order = "relaxed", scope = "gpu"} : (!v, !a, !m, !i) -> !v
+  %old = "tile.atomic_rmw"(%y, %a, %mask, %at) {kind = "addf", options = {}, order = "relaxed", scope = "gpu"} : (!v, !a, !m, !i) -> !v
+  %older = "tile.atomic_rmw"(%y, %a, %mask, %next) {kind = "addf", options = {}, order = "relaxed", scope = "gpu"} : (!v, !a, !m, !i) -> !v
   return
 }

@@ -15,7 +15,7 @@ func.func @release(%a: !m, %f: !flags, %x: !t, %one: !one, %yes: !yes) attribute
   // CHECK-NEXT: tile.atomic_rmw
   // CHECK-NEXT: return
   "tile.store"(%x, %a, %c0) {dims = array<i32: 0>, options = {}} : (!t, !m, index) -> ()
-  %old = "tile.atomic_rmw"(%one, %f, %yes, %one) {kind = "exchange", order = "release", scope = "gpu"} : (!one, !flags, !yes, !one) -> !one
+  %old = "tile.atomic_rmw"(%one, %f, %yes, %one) {kind = "exchange", options = {}, order = "release", scope = "gpu"} : (!one, !flags, !yes, !one) -> !one
   return
 }
 
@@ -53,7 +53,7 @@ func.func @relaxed(%a: !m, %f: !flags, %x: !t, %one: !one, %yes: !yes) attribute
   // CHECK-NOT: gpu_tile.sync
   // CHECK: return
   "tile.store"(%x, %a, %c0) {dims = array<i32: 0>, options = {}} : (!t, !m, index) -> ()
-  %old = "tile.atomic_rmw"(%one, %f, %yes, %one) {kind = "addi", order = "relaxed", scope = "gpu"} : (!one, !flags, !yes, !one) -> !one
+  %old = "tile.atomic_rmw"(%one, %f, %yes, %one) {kind = "addi", options = {}, order = "relaxed", scope = "gpu"} : (!one, !flags, !yes, !one) -> !one
   "tile.store"(%x, %a, %c0) {dims = array<i32: 0>, options = {}} : (!t, !m, index) -> ()
   return
 }
@@ -75,7 +75,7 @@ func.func @seldom(%a: !m, %f: !flags, %x: !t, %one: !one, %yes: !yes, %n: index,
   scf.for %i = %c0 to %n step %c128 {
     %y = "tile.load"(%a, %i) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (!m, index) -> !t
     scf.if %p {
-      %old = "tile.atomic_rmw"(%one, %f, %yes, %one) {kind = "exchange", order = "acq_rel", scope = "gpu"} : (!one, !flags, !yes, !one) -> !one
+      %old = "tile.atomic_rmw"(%one, %f, %yes, %one) {kind = "exchange", options = {}, order = "acq_rel", scope = "gpu"} : (!one, !flags, !yes, !one) -> !one
       "tile.store"(%x, %a, %i) {dims = array<i32: 0>, options = {}} : (!t, !m, index) -> ()
     }
   }

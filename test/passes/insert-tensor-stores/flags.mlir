@@ -17,6 +17,6 @@ func.func @flags(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8
   %x = arith.constant dense<1.0> : !acc
   %y = "gpu_tile.convert_layout"(%x) : (!acc) -> !row
   "tile.store"(%y, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!row, !m, index, index) -> ()
-  %old = "tile.atomic_rmw"(%one, %f, %yes, %one) {kind = "exchange", order = "release", scope = "gpu"} : (!one, !flags, !yes, !one) -> !one
+  %old = "tile.atomic_rmw"(%one, %f, %yes, %one) {kind = "exchange", options = {}, order = "release", scope = "gpu"} : (!one, !flags, !yes, !one) -> !one
   return
 }

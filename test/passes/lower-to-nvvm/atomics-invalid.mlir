@@ -7,7 +7,7 @@ func.func @cluster_scope(%x: !m) attributes {tile.kernel} {
   %ok = arith.constant dense<true> : tensor<32xi1, #gpu_tile.layout<"T(32):(1@0) V():()">>
   %i = "tile.iota"() {axis = 0 : i32} : () -> !t
   // expected-error @below {{scope 'cluster' needs thread block clusters, which sm_80 does not have}}
-  %a = "tile.atomic_rmw"(%i, %x, %ok, %i) {kind = "addi", order = "relaxed", scope = "cluster"} : (!t, !m, tensor<32xi1, #gpu_tile.layout<"T(32):(1@0) V():()">>, !t) -> !t
+  %a = "tile.atomic_rmw"(%i, %x, %ok, %i) {kind = "addi", options = {}, order = "relaxed", scope = "cluster"} : (!t, !m, tensor<32xi1, #gpu_tile.layout<"T(32):(1@0) V():()">>, !t) -> !t
   return
 }
 

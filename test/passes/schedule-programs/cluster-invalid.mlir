@@ -19,7 +19,7 @@ func.func @counts(%a: memref<?xi32, strided<[1]>>) attributes {tile.kernel, tile
   %x = arith.constant dense<1> : !i
   %m = arith.constant dense<true> : !m
   // expected-error @below {{cluster=(1, 2, 1) was asked for, but 'tile.atomic_rmw' would run twice where the grid is no multiple of it}}
-  %old = "tile.atomic_rmw"(%x, %a, %m, %x) {kind = "addi", order = "relaxed", scope = "gpu"} : (!i, memref<?xi32, strided<[1]>>, !m, !i) -> !i
+  %old = "tile.atomic_rmw"(%x, %a, %m, %x) {kind = "addi", options = {}, order = "relaxed", scope = "gpu"} : (!i, memref<?xi32, strided<[1]>>, !m, !i) -> !i
   return
 }
 

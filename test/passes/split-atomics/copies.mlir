@@ -12,7 +12,7 @@ func.func @used(%a: !m, %v: !copies, %ok: tensor<32xi1, #gpu_tile.layout<"T(32,2
   // CHECK: %[[B:.*]] = "gpu_tile.alloc"()
   // CHECK: "gpu_tile.buffer_store"(%[[OLD]], %[[B]])
   // CHECK: %[[ALL:.*]] = "gpu_tile.buffer_load"(%[[B]])
-  %old = "tile.atomic_rmw"(%v, %a, %ok, %v) {kind = "addi", order = "relaxed", scope = "gpu"} : (!copies, !m, tensor<32xi1, #gpu_tile.layout<"T(32,2):(1@0,0) V():()">>, !copies) -> !copies
+  %old = "tile.atomic_rmw"(%v, %a, %ok, %v) {kind = "addi", options = {}, order = "relaxed", scope = "gpu"} : (!copies, !m, tensor<32xi1, #gpu_tile.layout<"T(32,2):(1@0,0) V():()">>, !copies) -> !copies
   // CHECK: arith.addi %[[ALL]], %[[ALL]]
   %twice = arith.addi %old, %old : !copies
   return
@@ -30,8 +30,8 @@ func.func @fewer_threads_than_the_cta(%a: !m, %v: !few, %ok: tensor<32xi1, #gpu_
 // CHECK-LABEL: @unused_or_without_copies
 // CHECK-NOT: gpu_tile.alloc
 func.func @unused_or_without_copies(%a: !m, %v: !copies, %ok: tensor<32xi1, #gpu_tile.layout<"T(32,2):(1@0,0) V():()">>, %w: !all, %fine: tensor<64xi1, #gpu_tile.layout<"T(64):(1@0) V():()">>) attributes {tile.kernel} {
-  %old = "tile.atomic_rmw"(%v, %a, %ok, %v) {kind = "addi", order = "relaxed", scope = "gpu"} : (!copies, !m, tensor<32xi1, #gpu_tile.layout<"T(32,2):(1@0,0) V():()">>, !copies) -> !copies
-  %sole = "tile.atomic_rmw"(%w, %a, %fine, %w) {kind = "addi", order = "relaxed", scope = "gpu"} : (!all, !m, tensor<64xi1, #gpu_tile.layout<"T(64):(1@0) V():()">>, !all) -> !all
+  %old = "tile.atomic_rmw"(%v, %a, %ok, %v) {kind = "addi", options = {}, order = "relaxed", scope = "gpu"} : (!copies, !m, tensor<32xi1, #gpu_tile.layout<"T(32,2):(1@0,0) V():()">>, !copies) -> !copies
+  %sole = "tile.atomic_rmw"(%w, %a, %fine, %w) {kind = "addi", options = {}, order = "relaxed", scope = "gpu"} : (!all, !m, tensor<64xi1, #gpu_tile.layout<"T(64):(1@0) V():()">>, !all) -> !all
   %twice = arith.addi %sole, %sole : !all
   return
 }

@@ -85,7 +85,7 @@ func.func @atomics(%a: !m, %b: !v, %ok: tensor<i1>, %i: tensor<i32>) attributes 
     %r = arith.addf %p, %q : f32
     gpu.yield %r : f32
   }) {axis = 0 : i32} : (tensor<65536xf32>) -> tensor<f32>
-  %old = "tile.atomic_rmw"(%s, %b, %ok, %i) {kind = "addf", order = "relaxed", scope = "gpu"} : (tensor<f32>, !v, tensor<i1>, tensor<i32>) -> tensor<f32>
+  %old = "tile.atomic_rmw"(%s, %b, %ok, %i) {kind = "addf", options = {}, order = "relaxed", scope = "gpu"} : (tensor<f32>, !v, tensor<i1>, tensor<i32>) -> tensor<f32>
   return
 }
 

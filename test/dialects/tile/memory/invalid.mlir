@@ -136,35 +136,35 @@ func.func @scatter_shapes_differ(%a: memref<?xi32>, %ok: tensor<4xi1>, %v: tenso
 // -----
 func.func @atomic_float_add_of_integers(%a: memref<?xi32>, %ok: tensor<8xi1>, %v: tensor<8xi32>) {
   // expected-error @below {{'tile.atomic_rmw' op kind 'addf' does not apply to i32}}
-  %old = "tile.atomic_rmw"(%v, %a, %ok, %v) {kind = "addf", order = "relaxed", scope = "gpu"} : (tensor<8xi32>, memref<?xi32>, tensor<8xi1>, tensor<8xi32>) -> tensor<8xi32>
+  %old = "tile.atomic_rmw"(%v, %a, %ok, %v) {kind = "addf", options = {}, order = "relaxed", scope = "gpu"} : (tensor<8xi32>, memref<?xi32>, tensor<8xi1>, tensor<8xi32>) -> tensor<8xi32>
   return
 }
 
 // -----
 func.func @atomic_unknown_kind(%a: memref<?xi32>, %ok: tensor<8xi1>, %v: tensor<8xi32>) {
   // expected-error @below {{'tile.atomic_rmw' op attribute 'kind' must be one of 'addf', 'addi'}}
-  %old = "tile.atomic_rmw"(%v, %a, %ok, %v) {kind = "add", order = "relaxed", scope = "gpu"} : (tensor<8xi32>, memref<?xi32>, tensor<8xi1>, tensor<8xi32>) -> tensor<8xi32>
+  %old = "tile.atomic_rmw"(%v, %a, %ok, %v) {kind = "add", options = {}, order = "relaxed", scope = "gpu"} : (tensor<8xi32>, memref<?xi32>, tensor<8xi1>, tensor<8xi32>) -> tensor<8xi32>
   return
 }
 
 // -----
 func.func @atomic_unknown_order(%a: memref<?xi32>, %ok: tensor<8xi1>, %v: tensor<8xi32>) {
   // expected-error @below {{'tile.atomic_rmw' op attribute 'order' must be one of 'relaxed', 'acquire', 'release', 'acq_rel', found "seq_cst"}}
-  %old = "tile.atomic_rmw"(%v, %a, %ok, %v) {kind = "addi", order = "seq_cst", scope = "gpu"} : (tensor<8xi32>, memref<?xi32>, tensor<8xi1>, tensor<8xi32>) -> tensor<8xi32>
+  %old = "tile.atomic_rmw"(%v, %a, %ok, %v) {kind = "addi", options = {}, order = "seq_cst", scope = "gpu"} : (tensor<8xi32>, memref<?xi32>, tensor<8xi1>, tensor<8xi32>) -> tensor<8xi32>
   return
 }
 
 // -----
 func.func @atomic_mask_of_i32(%a: memref<?xi32>, %v: tensor<8xi32>) {
   // expected-error @below {{'tile.atomic_rmw' op mask must hold i1, found i32}}
-  %old = "tile.atomic_rmw"(%v, %a, %v, %v) {kind = "addi", order = "relaxed", scope = "gpu"} : (tensor<8xi32>, memref<?xi32>, tensor<8xi32>, tensor<8xi32>) -> tensor<8xi32>
+  %old = "tile.atomic_rmw"(%v, %a, %v, %v) {kind = "addi", options = {}, order = "relaxed", scope = "gpu"} : (tensor<8xi32>, memref<?xi32>, tensor<8xi32>, tensor<8xi32>) -> tensor<8xi32>
   return
 }
 
 // -----
 func.func @atomic_old_values_of_another_type(%a: memref<?xi32>, %ok: tensor<8xi1>, %v: tensor<8xi32>) {
   // expected-error @below {{'tile.atomic_rmw' op element types differ: array i32, tile i64}}
-  %old = "tile.atomic_rmw"(%v, %a, %ok, %v) {kind = "addi", order = "relaxed", scope = "gpu"} : (tensor<8xi32>, memref<?xi32>, tensor<8xi1>, tensor<8xi32>) -> tensor<8xi64>
+  %old = "tile.atomic_rmw"(%v, %a, %ok, %v) {kind = "addi", options = {}, order = "relaxed", scope = "gpu"} : (tensor<8xi32>, memref<?xi32>, tensor<8xi1>, tensor<8xi32>) -> tensor<8xi64>
   return
 }
 

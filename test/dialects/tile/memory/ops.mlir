@@ -41,8 +41,8 @@ func.func @gather_and_scatter_in_two_dimensions(%a: memref<?x?xf64>, %ok: tensor
 
 // CHECK-LABEL: @atomics
 func.func @atomics(%a: memref<?xi32>, %ok: tensor<8xi1>, %v: tensor<8xi32>) {
-  // CHECK: "tile.atomic_rmw"(%{{.*}}) {kind = "maxu", order = "acq_rel", scope = "sys"} : (tensor<8xi32>, memref<?xi32>, tensor<8xi1>, tensor<8xi32>) -> tensor<8xi32>
-  %old = "tile.atomic_rmw"(%v, %a, %ok, %v) {kind = "maxu", order = "acq_rel", scope = "sys"} : (tensor<8xi32>, memref<?xi32>, tensor<8xi1>, tensor<8xi32>) -> tensor<8xi32>
+  // CHECK: "tile.atomic_rmw"(%{{.*}}) {kind = "maxu", options = {}, order = "acq_rel", scope = "sys"} : (tensor<8xi32>, memref<?xi32>, tensor<8xi1>, tensor<8xi32>) -> tensor<8xi32>
+  %old = "tile.atomic_rmw"(%v, %a, %ok, %v) {kind = "maxu", options = {}, order = "acq_rel", scope = "sys"} : (tensor<8xi32>, memref<?xi32>, tensor<8xi1>, tensor<8xi32>) -> tensor<8xi32>
   // CHECK: "tile.atomic_cas"(%{{.*}}) {order = "relaxed", scope = "cluster"} : (tensor<8xi32>, tensor<8xi32>, memref<?xi32>, tensor<8xi1>, tensor<8xi32>) -> tensor<8xi32>
   %was = "tile.atomic_cas"(%v, %v, %a, %ok, %v) {order = "relaxed", scope = "cluster"} : (tensor<8xi32>, tensor<8xi32>, memref<?xi32>, tensor<8xi1>, tensor<8xi32>) -> tensor<8xi32>
   return
