@@ -253,6 +253,13 @@ def test_a_pointer_is_read_behind_its_loop(target: str) -> None:
     np.testing.assert_allclose(x, expected, atol=1e-6)
 
 
+def test_nested_loops(target: str) -> None:
+    x, out = random(16 * 3 * 5), poisoned(32)
+    kernel_of("nested_loops")[1](x, out, 5, 2)
+    np.testing.assert_allclose(out[:16], x.reshape(-1, 16).sum(0), atol=1e-5)
+    np.testing.assert_allclose(out[16:], x[: 16 * 2 * 5].reshape(-1, 16).sum(0), atol=1e-5)
+
+
 def test_functions_are_tritons(target: str) -> None:
     x, y = random(64), random(64, dtype=np.float64)
     x = np.where(abs(x) < 0.01, np.float32(0.01), abs(x)) * 20

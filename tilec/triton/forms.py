@@ -5,8 +5,9 @@ coordinates: polynomials.
     scf.for iter_args(%p = %init) { yield tt.addptr %p, %step }   ->  init + trip * step
 
 A pointer is the argument that it comes from (its root) and a polynomial. What a loop carries and
-adds the same to every time is an induction, and written with the loop's trips. A scalar that is no
-polynomial is a symbol of its own; a tile that is none has no form.
+adds the same to every time is an induction, and written with the loop's trips; behind a loop of a
+known number of trips, with that. A scalar that is no polynomial is a symbol of its own; a tile that
+is none has no form.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tilec.terms.dtypes import ELEMENT_BYTES
+from tilec.triton.pointer_roots import argument_of
 from tilec.triton.polynomial import ONE, ZERO, Polynomial, Symbol
 from tilec.triton.program import Function, Op, Type, Value, defining, is_inside, walk
 
@@ -56,7 +58,21 @@ class Forms:
         self._pointers: dict[Value, Pointer | None] = {}
         self._symbols: dict[tuple[str, Value | None, int], Symbol] = {}
         self._inductions: dict[Symbol, Form] = {}
+        self._look_at_outer_loops()
         self._find_assumptions()
+
+    def _look_at_outer_loops(self) -> None:
+        """What a loop carries through inner ones, before these are asked for: whether they move it
+        on by the same every time is seen from outside."""
+        for block in self.function.blocks:
+            for loop in walk(block):
+                if loop.name != "scf.for" or not any(op.name == "scf.for" for op in _inner(loop)):
+                    continue
+                for value in loop.regions[0].arguments[1:]:
+                    if value.type.pointee is not None:
+                        self.pointer(value)
+                    elif is_wide(value.type):
+                        self.integer(value)
 
     def _find_assumptions(self) -> None:
         """Values that `tl.assume` says are 0 or more."""
@@ -99,6 +115,8 @@ class Forms:
             return None
         if not isinstance(value.owner, Op):
             return self._argument(value, self.integer)
+        if value.owner.name == "scf.for":
+            return self._left(value.owner, value.number, self.integer)
         rule = _RULES.get(value.owner.name)
         return rule(self, value.owner) if rule else self._opaque(value)
 
@@ -144,6 +162,20 @@ class Forms:
         trip = Polynomial.of(self.symbol("trip", variable))
         self._inductions[carried] = init + trip * step
         return init + trip * step
+
+    def _left(self, loop: Op, number: int, form: Callable[[Value], Form]) -> Form:
+        """What a loop leaves of an induction: a pointer that an inner loop moves on, too, is one of
+        the outer loop's."""
+        low, high, step = map(self.integer, loop.operands[:3])
+        variable, *carried = loop.regions[0].arguments
+        if low is None or high is None or step is None or form(carried[number]) is None:
+            return None
+        inside = self._inductions.get(self.symbol("carried", carried[number]))
+        span, each = (high - low).constant, step.constant
+        if inside is None or span is None or each is None or each < 1:
+            return None
+        trips = Polynomial.of(max(0, -(-span // each)))
+        return inside.replaced({self.symbol("trip", variable): trips})
 
     def _remember(self, value: Value, form: Polynomial) -> None:
         """The form of what a loop carries while the loop is looked at."""
@@ -212,6 +244,8 @@ class Forms:
             if value.owner.parent is None:
                 return ZERO
             return self._argument(value, self._offset_of)
+        if value.owner.name == "scf.for":
+            return self._left(value.owner, value.number, self._offset_of)
         rule = _POINTER_RULES.get(value.owner.name)
         return rule(self, value.owner) if rule else None
 
@@ -232,56 +266,8 @@ class Forms:
         return Polynomial.of(op.number("start")) + Polynomial.of(self.coordinate(0))
 
 
-def argument_of(pointer: Value) -> Value | None:
-    """The one argument that a pointer can come from, offsets aside; None of several, or of
-    memory."""
-    roots, seen, todo = set[Value](), set[Value](), [pointer]
-    while todo:
-        one = todo.pop()
-        if one in seen or defining(one, "ub.poison"):
-            continue
-        seen.add(one)
-        sources = pointer_sources(one)
-        if sources is None:
-            return None
-        if not sources:
-            roots.add(one)
-        todo += sources
-    return roots.pop() if len(roots) == 1 else None
-
-
-def pointer_sources(value: Value) -> list[Value] | None:
-    """The pointers that a pointer is made of, none of a kernel's argument; None where it comes
-    from no pointer."""
-    if not isinstance(value.owner, Op):
-        loop = value.owner.parent
-        if loop is None:
-            return []
-        if loop.name == "scf.for":
-            n = value.number
-            return [loop.operands[2 + n], loop.regions[0].terminator.operands[n - 1]]
-        if loop.name == "scf.while":
-            return _while_sources(loop, value)
-        return None
-    op = value.owner
-    if op.name in ("tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.trans",
-                   "tt.bitcast", "tt.reshape"):  # fmt: skip
-        return op.operands[:1] if op.operands[0].type.pointee else None
-    if op.name == "arith.select":
-        return op.operands[1:]
-    if op.name == "scf.if":
-        return [region.terminator.operands[value.number] for region in op.regions]
-    if op.name == "scf.for":
-        return [op.operands[3 + value.number], op.regions[0].terminator.operands[value.number]]
-    if op.name == "scf.while":
-        return [op.regions[0].terminator.operands[1 + value.number]]
-    return None
-
-
-def _while_sources(loop: Op, value: Value) -> list[Value]:
-    if value.owner is loop.regions[1]:
-        return [loop.regions[0].terminator.operands[1 + value.number]]
-    return [loop.operands[value.number], loop.regions[1].terminator.operands[value.number]]
+def _inner(loop: Op) -> Iterable[Op]:
+    return walk(loop.regions[0])
 
 
 def constant_integer(op: Op) -> int | None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tilec.triton.forms import argument_of
+from tilec.triton.pointer_roots import argument_of
 from tilec.triton.program import Block, Function, Op, Type, Value, defining, replace_values, walk
 
 _MOVES = ("tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.trans", "tt.reshape",
