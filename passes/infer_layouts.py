@@ -11,7 +11,8 @@ After:    %x = "tile.load"(%a, %i) ...
    Shifted loads count as the aligned ones that `align-loads` makes of them.
 2. Constants, splats, iotas and broadcasts are cloned per use, so that they tie nothing together;
    so is what computes the numbers of rows that a load role gathers (`layouts/operand_numbers.py`).
-3. Values that want one layout form components; instruction fragments are hard layouts. What a
+3. Values that want one layout form components; instruction fragments are hard layouts, and those of
+   bytes that are turned on their way to shared memory (`dots/turned_bytes.py`). What a
    scatter stores need not lie as its numbers do where these can be made in any layout.
 4. Components are decided heaviest first: each takes the cheapest of the layouts its memory accesses
    and its decided neighbours (through reductions, broadcasts, transposes, reshapes) propose, or of
@@ -42,6 +43,7 @@ from tilec.passes.analysis.shifted_loads import ShiftedLoad, find_shifted
 from tilec.passes.analysis.vector_additions import most_added
 from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes, provable_width
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.dots.turned_bytes import turned_layouts
 from tilec.passes.layouts.accesses import Access
 from tilec.passes.layouts.assignment import assign_layouts
 from tilec.passes.layouts.candidates import thread_tile_layout, warp_grid
@@ -74,7 +76,8 @@ def _infer(function: ir.Operation, context: PassContext) -> None:
         _clone_per_use(op)
     ops, facts = walk(function), Divisibility(function)
     note_runs(ops, facts)
-    components = build_components(ops, _hard_layouts(ops, context))
+    turned = turned_layouts(ops, facts, context)
+    components = build_components(ops, {**turned, **_hard_layouts(ops, context)})
     accesses = _accesses(ops, facts, find_shifted(function, facts), context)
     decide_layouts(components, ops, accesses, context)
     assign_layouts(ops, components, _cuts(components, accesses, context), context)
