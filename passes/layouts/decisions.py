@@ -40,6 +40,7 @@ from tilec.passes.layouts.op_costs import (
     words,
 )
 from tilec.passes.layouts.partners import partners
+from tilec.passes.layouts.scan_costs import in_runs, scan_cost
 
 UNANCHORED_WIDTH = 4
 """Neighbours a thread holds of a tile that no memory access wants in another way: 16 bytes of
@@ -154,6 +155,32 @@ def _cheapest(
         for link in work.links
         if (layout := components.of(link.other).layout) is not None
     ]
+    proposals = _proposals(component, work, decided, context)
+
+    def price(access: Access, layout: Layout) -> int:
+        # What exchanges want no access does; elsewhere a layout between is the better for both.
+        if work.exchanges:
+            return _converted_price(access, layout, context.num_threads)
+        return access.cost(layout)
+
+    def cost(layout: Layout) -> int:
+        return (
+            sum(price(access, layout) for access in work.accesses)
+            + sum(link.cost(layout, other) for link, other in decided)
+            + sum(_meeting_cost(op, layout) for op in work.reductions)
+            + sum(scan_cost(op, layout) * depth_factor(op.operation) for op in work.scans)
+            + sum(_exchange_cost(op, layout) for op in work.exchanges)
+            + work.slots * layout.num_values * context.num_warps * SLOT_BYTES
+        )
+
+    return min(dict.fromkeys(proposals), key=cost)
+
+
+def _proposals(
+    component: Component, work: _Work, decided: list[tuple[Link, Layout]], context: PassContext
+) -> list[Layout]:
+    """What a component's accesses, its `decided` neighbours and its own ops want, or else what
+    spreads it evenly."""
     proposals = _accesses_propose(work, context.num_threads)
     if not proposals:
         sizes = shape(component.values[0])
@@ -170,22 +197,9 @@ def _cheapest(
             if access.is_indexed and not access.is_load:
                 proposals += [widened(like, access.contiguous, access.width) for like in linked]
 
-    def price(access: Access, layout: Layout) -> int:
-        # What exchanges want no access does; elsewhere a layout between is the better for both.
-        if work.exchanges:
-            return _converted_price(access, layout, context.num_threads)
-        return access.cost(layout)
-
-    def cost(layout: Layout) -> int:
-        return (
-            sum(price(access, layout) for access in work.accesses)
-            + sum(link.cost(layout, other) for link, other in decided)
-            + sum(_meeting_cost(op, layout) for op in (*work.reductions, *work.scans))
-            + sum(_exchange_cost(op, layout) for op in work.exchanges)
-            + work.slots * layout.num_values * context.num_warps * SLOT_BYTES
-        )
-
-    return min(dict.fromkeys(proposals), key=cost)
+    for op in work.scans:
+        proposals += [in_runs(layout, op.axis) for layout in proposals]
+    return proposals
 
 
 def _evenly_spread(sizes: tuple[int, ...], axes: list[int], num_threads: int) -> list[Layout]:
@@ -203,13 +217,13 @@ def _evenly_spread(sizes: tuple[int, ...], axes: list[int], num_threads: int) ->
 def _accesses_propose(work: _Work, num_threads: int) -> list[Layout]:
     """Proposes for each access the layout in which it is coalesced, and rows of one warp each, if
     elements of a row meet and there are enough rows for all warps."""
-    proposals = []
+    proposals, met = [], [*work.axes, *(op.axis for op in work.scans)]
     for access in work.accesses:
         # A wide access serves a narrow one badly, and the other way round: the cost decides.
         widths = {a.width for a in work.accesses if a.contiguous == access.contiguous}
         for width in sorted(widths, reverse=True):
             proposals.append(access.preferred(num_threads, width))
-            if _has_rows(access, work.axes, num_threads):
+            if _has_rows(access, met, num_threads):
                 proposals.append(access.preferred(num_threads, width, along=WARP_SIZE))
     for op in work.exchanges[:1] if work.accesses else ():
         proposals += _in_registers(shape(op.src), op.axis, num_threads)
@@ -273,8 +287,8 @@ def _whole_in_each_warp(sizes: tuple[int, ...], num_warps: int) -> list[Layout]:
     return [normalize(Layout((*one.threads, copies(num_warps)), one.values))]
 
 
-def _meeting_cost(op: tile.ReduceOp | tile.ScanOp, layout: Layout) -> int:
-    """What a reduction or scan passes between threads: shuffles, and partial results of warps in
+def _meeting_cost(op: tile.ReduceOp, layout: Layout) -> int:
+    """What a reduction passes between threads: shuffles, and partial results of warps in
     shared memory."""
     levels = axis_levels(layout, op.axis)
     rows = layout.slice(op.axis)

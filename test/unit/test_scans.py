@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from math import prod
 
 import numpy as np
 import pytest
 from emulated import array_type, random_layout, run, seed_of, tile_type
+from mlir import ir
 from test_reductions import DTYPES, load_text, random_array, single, store_text
 
+from tilec.dialects.context import make_context
+from tilec.dialects.tile import ScanOp
 from tilec.hardware.layout import Layout, parse_layout
+from tilec.passes.layouts.axis_levels import Place, axis_levels
+from tilec.passes.layouts.scan_costs import in_runs, scan_cost
 from tilec.passes.layouts.scan_layout import scan_layout, supports_scan, totals_layout
+from tilec.passes.rewriting.walk import find_ops
 
 
 def scan(
@@ -104,6 +111,38 @@ def test_sums(shape: tuple[int, ...], axis: int, num_warps: int, reverse: bool) 
         run(text, [x, y], num_warps=num_warps)
         np.testing.assert_array_equal(y, want)
 
+
+@pytest.mark.parametrize("num_warps", [1, 4, 12])
+@pytest.mark.parametrize(("shape", "axis"), SHAPES)
+def test_runs_hold_what_a_layout_holds(shape: tuple[int, ...], axis: int, num_warps: int) -> None:
+    """Of any layout: all elements, nothing else moved, and a scan along the axis."""
+    rng = random.Random(seed_of(shape, axis, num_warps))
+    for _ in range(20):
+        layout = random_layout(rng, shape, num_warps)
+        runs = in_runs(layout, axis)
+        assert supports_scan(runs, shape, axis)
+        assert runs.slice(axis) == layout.slice(axis)
+        first, *_ = axis_levels(runs, axis) or [None]
+        held = prod(mode.size for mode in layout.values if mode.dim == axis and mode.stride)
+        assert first is None or (first.place is Place.VALUE) == (held > 1)
+
+
+def test_neighbours_in_registers_cost_less() -> None:
+    """The price follows what a scan is lowered to: as shuffles and shared memory go, so does it."""
+    text = scan((64, 64), 0, ["f32"], parse_layout(STRIPED), single("arith.addf", "f32"), False)
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        (op,) = find_ops(module.operation, ScanOp)
+        prices = [
+            scan_cost(op.opview, parse_layout(each)) for each in (STRIPED, RUNS, LANES, WHOLE)
+        ]
+    assert prices == sorted({*prices}, reverse=True)
+
+
+STRIPED = "T(16,8):(4@1,1@0) V(4,8):(1@1,8@0)"
+RUNS = "T(16,8):(4@1,8@0) V(4,8):(1@1,1@0)"
+LANES = "T(4,8,4):(4@1,8@0,16@1) V(4,8):(1@1,1@0)"
+WHOLE = "T(64,2):(1@1,32@0) V(32):(1@0)"
 
 RECURRENCE = """
     %a = arith.muli %p0, %q0 : i32

@@ -8,7 +8,7 @@
 
 // CHECK-LABEL: @short
 // CHECK: %[[SUMS:.*]] = "tile.scan"
-// CHECK: -> tensor<64xf32, #gpu_tile.layout<"T(32,4):(1@0,0) V(2):(32@0)">>
+// CHECK: -> tensor<64xf32, #gpu_tile.layout<"T(32,4):(2@0,0) V(2):(1@0)">>
 // CHECK: "gpu_tile.convert_layout"(%[[SUMS]]) {{.*}} -> tensor<64xf32, #gpu_tile.layout<"T(16,8):(0,1@0) V(8):(8@0)">>
 func.func @short(%x: !m {tile.facts = {align = 16 : i32}}, %y: !m {tile.facts = {align = 16 : i32}}, %d: !v) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
