@@ -1,6 +1,6 @@
-"""How many neighbours in memory one atomic addition takes: `red` on pairs and on vectors.
+"""How many neighbours in memory one atomic addition takes: `red` and `atom` on pairs and vectors.
 
-PTX ISA 9.0, "red": pairs of f16 on every target, of bf16 since Hopper; since PTX 8.1 Hopper and
+PTX ISA 9.0, "red", "atom": pairs of f16 on every target, of bf16 since Hopper; since PTX 8.1 Hopper and
 what follows it add vectors of up to 16 bytes of these and of f32. Of 16 bits these are all the
 additions that the hardware has: ptxas makes a loop of compare-and-swaps of a single one.
 """
@@ -14,8 +14,13 @@ from tilec.hardware.target import Feature
 from tilec.passes.contract import PassContext
 
 VECTORS = 81
-"""The PTX version of `red` on vectors (PTX ISA 9.0, "red", "PTX ISA Notes")."""
+"""The PTX version of both on vectors (PTX ISA 9.0, "red", "PTX ISA Notes")."""
 PAIR = 2
+
+
+def is_read(op: AtomicRmwOp) -> bool:
+    """Whether anybody wants the old values of an atomic."""
+    return next(iter(op.old.uses), None) is not None
 
 
 def most_added(op: ArrayOp, context: PassContext) -> int:
@@ -24,7 +29,7 @@ def most_added(op: ArrayOp, context: PassContext) -> int:
     if not isinstance(op, AtomicRmwOp) or op.kind != "addf":
         return 1
     name, target = str(element(op.value)), context.target
-    if name not in ("f16", "bf16", "f32") or next(iter(op.old.uses), None) is not None:
+    if name not in ("f16", "bf16", "f32") or is_read(op):
         return 1
     if target.supports(Feature.VECTOR_REDUCTIONS) and context.ptx_version >= VECTORS:
         return VECTOR_BYTES // byte_width(element(op.value))

@@ -1,9 +1,9 @@
 """Lowers tile.atomic_rmw and tile.atomic_cas to `red`, `atom`, and loops around `atom.cas`.
 
 Sums of floats that are neighbours in memory and in registers, and whose old values nobody wants,
-are one `red` of a pair or a vector (`analysis/vector_additions.py`). Where the neighbours are is
-known from infer-layouts, since an index that went through shared memory does not say it any more;
-a kernel written by hand has its indices in registers.
+are one `red` or `atom` of a pair or a vector (`analysis/vector_additions.py`). Where the neighbours
+are is known from infer-layouts, since an index that went through shared memory does not say it any
+more; a kernel written by hand has its indices in registers.
 
 Of several elements a thread the order is that of two fences, one in front of all and one behind:
 each `atom.acq_rel` by itself is a MEMBAR.GPU before it and an invalidation of L1 behind (64 of each
@@ -37,7 +37,7 @@ from tilec.dialects.types import bit_width, byte_width, element
 from tilec.hardware.sizes import WORD_BITS
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.index_runs import index_run
-from tilec.passes.analysis.vector_additions import PAIR, most_added
+from tilec.passes.analysis.vector_additions import PAIR, is_read, most_added
 from tilec.passes.layouts.runs import register_run
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, storage_bits, unpack
 from tilec.passes.lower_to_nvvm.indexed import Elements
@@ -121,7 +121,8 @@ def lower_atomic_cas(op: tile.AtomicCasOp, state: Lowering) -> None:
         ):
             words = pack([expected], kind, state) + pack([value], kind, state)
             bits = words[0].type.width
-            seen = _atom(memory.atom(f"cas.b{bits}"), pointer, words, guard, state)
+            given = [[word] for word in words]
+            (seen,) = _atom(memory.atom(f"cas.b{bits}"), pointer, given, guard, state)
             old += unpack([seen], kind, 1, state)
     state.values[op.old] = old
 
@@ -140,14 +141,14 @@ def _ordered(op: tile.AtomicRmwOp | tile.AtomicCasOp, memory: Memory) -> Iterato
         inline_asm(fence, [], [], [])
 
 
-def _reduces(op: tile.AtomicRmwOp, memory: Memory) -> bool:
-    """Whether nobody wants the old value, so that `red` will do."""
-    used = next(iter(op.old.uses), None) is not None
-    return not used and memory.order in ("relaxed", "release") and op.kind != "exchange"
+def _reduces(op: tile.AtomicRmwOp) -> bool:
+    """Whether nobody wants the old value, so that `red` will do: which reads nothing, as the fence
+    behind an acquire wants (PTX ISA 9.0, "Operation Types")."""
+    return not is_read(op) and op.order in ("relaxed", "release") and op.kind != "exchange"
 
 
 def _vector_width(op: tile.AtomicRmwOp, state: Lowering) -> int:
-    """Elements that one `red` adds up: neighbours in memory and in registers."""
+    """Elements that one instruction adds up: neighbours in memory and in registers."""
     most = most_added(op, state.context)
     dim, run = op.options.get("run") or index_run(op, state.divisibility)
     width = gcd(most, run, register_run(layout_of(op.mask), dim))
@@ -169,7 +170,10 @@ def _add_vectors(
     for number, (pointer, guard) in enumerate(elements.places(writes=True, width=width)):
         words = values[number * width : (number + 1) * width]
         words = pack(words, kind, state) if pairs else words
-        _red(memory.red(instruction), pointer, words, guard)
+        if _reduces(op):
+            _red(memory.red(instruction), pointer, words, guard)
+        else:
+            _atom(memory.atom(instruction), pointer, [words], guard, state)
     state.values[op.old] = values
 
 
@@ -200,7 +204,7 @@ def _update(op: tile.AtomicRmwOp, memory: Memory, state: Lowering) -> Update:
     kind = element(op.value)
     scalar = state.scalar_type(kind)
     operation = _instruction(op.kind, scalar, state)
-    reduces = _reduces(op, memory)
+    reduces = _reduces(op)
 
     def by_instruction(pointer: ir.Value, value: ir.Value, guard: ir.Value | None) -> ir.Value:
         assert operation is not None  # else there is a loop around a comparison
@@ -208,8 +212,8 @@ def _update(op: tile.AtomicRmwOp, memory: Memory, state: Lowering) -> Update:
         if reduces:
             _red(memory.red(operation), pointer, words, guard)
             return value
-        old = _atom(memory.atom(operation), pointer, words, guard, state)
-        return unpack([old], kind, 1, state)[0]
+        old = _atom(memory.atom(operation), pointer, [words], guard, state)
+        return unpack(old, kind, 1, state)[0]
 
     def by_sign(pointer: ir.Value, value: ir.Value, guard: ir.Value | None) -> ir.Value:
         return _order_as_integers(op.kind, memory, pointer, value, guard, state, reduces=reduces)
@@ -239,25 +243,32 @@ def _instruction(kind: str, scalar: ir.Type, state: Lowering) -> str | None:
 def _atom(
     instruction: str,
     pointer: ir.Value,
-    words: list[ir.Value],
+    given: Sequence[Sequence[ir.Value]],
     guard: ir.Value | None,
     state: Lowering,
-) -> ir.Value:
-    """The old word; 0 where the guard is false."""
-    word = words[0].type
-    letter = _LETTER[word.width]
-    inputs = ", ".join(f"${number + 2}" for number in range(len(words)))
-    constraints = ["=" + letter, "l", *[letter] * len(words)]
-    operands = [pointer, *words]
+) -> list[ir.Value]:
+    """The old words, zeros where the guard is false; `given`: the words of each operand, as many as
+    are in memory."""
+    count = len(given[0])
+    letters = [_letter(word) for word in given[0]]
+    constraints = [*("=" + letter for letter in letters), "l", *letters * len(given)]
+    operands = [pointer, *(word for words in given for word in words)]
+    starts = [0, *range(count + 1, count + 1 + count * len(given), count)]
+    old, *inputs = (_braced(start, count) for start in starts)
     predicate = ""
     if guard is not None:
-        # Tied to a zero: a register never written would make the result differ from run to run.
-        predicate = f"@${len(constraints) + 1} "
-        constraints += ["0", "b"]
-        operands += [state.constant(word, 0), guard]
-    return inline_asm(
-        f"{predicate}{instruction} $0, [$1], {inputs};", constraints, operands, [word]
-    )[0]
+        # Tied to zeros: a register never written would make the result differ from run to run.
+        predicate = f"@${len(constraints) + count} "
+        constraints += [*map(str, range(count)), "b"]
+        operands += [*(state.constant(word.type, 0) for word in given[0]), guard]
+    text = f"{predicate}{instruction} {old}, [${count}], {', '.join(inputs)};"
+    return inline_asm(text, constraints, operands, [word.type for word in given[0]])
+
+
+def _braced(start: int, count: int) -> str:
+    """Operands of inline PTX from number `start` on, as one vector if they are several."""
+    names = ", ".join(f"${number}" for number in range(start, start + count))
+    return f"{{{names}}}" if count > 1 else names
 
 
 def _red(
@@ -268,8 +279,7 @@ def _red(
     if guard is not None:
         constraints, operands = [*constraints, "b"], [*operands, guard]
     predicate = "" if guard is None else f"@${len(words) + 1} "
-    values = ", ".join(f"${number + 1}" for number in range(len(words)))
-    values = f"{{{values}}}" if len(words) > 1 else values
+    values = _braced(1, len(words))
     inline_asm(f"{predicate}{instruction} [$0], {values};", constraints, operands, [])
 
 
@@ -343,7 +353,8 @@ def _loop(
     with ir.InsertionPoint(before):
         seen = before.arguments[0]
         swap = memory.atom(f"cas.b{integer.width}")
-        found = _atom(swap, pointer, [seen, _combined(kind, seen, value)], None, state)
+        given = [[seen], [_combined(kind, seen, value)]]
+        (found,) = _atom(swap, pointer, given, None, state)
         again = compare("ne", found, seen)
         ir.Operation.create("scf.condition", operands=[again, found])
     after = loop.regions[1].blocks.append(integer, arg_locs=location)

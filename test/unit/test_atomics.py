@@ -280,8 +280,8 @@ def test_orders_and_scopes_are_spelled(target: str, order: str) -> None:
             shape = (64 if many else 32,)
             text = rmw(shape, "i32", layout, "addi", order=order, scope=scope, used=used)
             ptx, _ = lower(text, num_warps=1, target=target)
-            said = "relaxed" if many else order
-            name = "red" if not used and said in ("relaxed", "release") else "atom"
+            reduces = not used and order in ("relaxed", "release")
+            name, said = "red" if reduces else "atom", "relaxed" if many else order
             access, fence = f"{name}.{said}.{scope}.global.add.u32", f"fence.acq_rel.{scope};"
             places = {"release": (True, False), "acquire": (False, True), "acq_rel": (True, True)}
             wanted = places.get(order, (False, False)) if many else (False, False)
@@ -393,3 +393,25 @@ def test_bytes_have_no_atomics() -> None:
         CompileError, match="no atomics on i8; elements must have 16, 32 or 64 bits"
     ):
         lower(rmw((64,), "i8", layout, "addi"), num_warps=1)
+
+
+@pytest.mark.parametrize("order", ["relaxed", "acq_rel"])
+def test_sums_of_neighbours(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four at once, with old values that nobody reads: by `red`, or by `atom` where the order says
+    that something is read."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+
+    @tilec.kernel(grid=5)
+    def add_rows(x: tl.array, y: tl.array, B: tl.const, ORDER: tl.const):
+        at = tl.arange(B)
+        tl.atomic_add(
+            y, at, tl.load(x, (tl.program_id(0), 0), B), mask=at < y.shape[0], order=ORDER
+        )
+
+    x = np.random.default_rng(7).standard_normal((5, 1000)).astype(np.float32)
+    y = np.ones(1000, np.float32)
+    add_rows(x, y, B=1024, ORDER=order)
+    np.testing.assert_allclose(y, 1 + x.sum(0), rtol=1e-5, atol=1e-5)
+    ptx = add_rows.compiled(x, y, B=1024, ORDER=order).ptx
+    name = "red" if order == "relaxed" else "atom"
+    assert ptx.count(f"{name}.relaxed.gpu.global.add.v4.f32") == 1024 // 4 // 32 // 8

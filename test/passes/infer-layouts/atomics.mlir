@@ -43,3 +43,18 @@ func.func @sums_of_neighbours(%a: memref<?xf16, strided<[1]>> {tile.facts = {ali
   %old = "tile.atomic_rmw"(%one, %a, %all, %i) {kind = "addf", options = {}, order = "relaxed", scope = "gpu"} : (tensor<2048xf16>, memref<?xf16, strided<[1]>>, tensor<2048xi1>, tensor<2048xi32>) -> tensor<2048xf16>
   return
 }
+
+// Sums of floats that nobody reads: where one instruction adds up four neighbours, a thread holds them, and so
+// do the loads beside them.
+// CHECK-LABEL: @sums
+// PAIRS: "tile.load"({{.*}}#gpu_tile.layout<"T(128):(1@0) V(8):(128@0)">
+// VECTORS: "tile.load"({{.*}}#gpu_tile.layout<"T(128):(4@0) V(4,2):(1@0,512@0)">
+// CHECK-NOT: convert_layout
+func.func @sums(%a: memref<?xf32, strided<[1]>> {tile.facts = {align = 16 : i32, sizes = array<i32: 4>, strides = array<i32: 1>}}, %v: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %all = arith.constant dense<true> : tensor<1024xi1>
+  %x = "tile.load"(%v, %c0) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (memref<?xf32, strided<[1]>>, index) -> tensor<1024xf32>
+  %i = "tile.iota"() {axis = 0 : i32} : () -> tensor<1024xi32>
+  %old = "tile.atomic_rmw"(%x, %a, %all, %i) {kind = "addf", options = {}, order = "acq_rel", scope = "gpu"} : (tensor<1024xf32>, memref<?xf32, strided<[1]>>, tensor<1024xi1>, tensor<1024xi32>) -> tensor<1024xf32>
+  return
+}

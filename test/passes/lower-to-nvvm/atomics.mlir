@@ -105,8 +105,8 @@ func.func @pairs(%x: !m, %places: memref<?x?xi32, strided<[?, 1]>>) attributes {
   %a = "tile.atomic_rmw"(%v, %x, %ok, %i, %i) {kind = "addf", options = {run = array<i32: 1, 8>}, order = "relaxed", scope = "gpu"} : (!t, !m, !b, !i, !i) -> !t
   // CHECK-COUNT-4: "@$2 red.relaxed.gpu.global.add.noftz.f16x2 [$0], $1;"
   %b = "tile.atomic_rmw"(%v, %x, %ok, %i, %i) {kind = "addf", options = {run = array<i32: 1, 2>}, order = "relaxed", scope = "gpu"} : (!t, !m, !b, !i, !i) -> !t
-  // An acquire is the fence behind, since a thread has several.
-  // CHECK: red.relaxed.gpu.global.add.noftz.v4.f16x2
+  // An acquire is the fence behind, since a thread has several, and wants something that reads.
+  // CHECK: "@$13 atom.relaxed.gpu.global.add.noftz.v4.f16x2 {$0, $1, $2, $3}, [$4], {$5, $6, $7, $8};"
   // CHECK: fence.acq_rel.gpu;
   %d = "tile.atomic_rmw"(%v, %x, %ok, %i, %i) {kind = "addf", options = {run = array<i32: 1, 8>}, order = "acquire", scope = "gpu"} : (!t, !m, !b, !i, !i) -> !t
   // CHECK-COUNT-8: "@$4 atom.relaxed.gpu.global.add.noftz.f16 $0, [$1], $2;"
