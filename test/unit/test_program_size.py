@@ -77,7 +77,7 @@ def test_two_warps_share_what_changes_places_often(times: int, warps: int) -> No
 
 @pytest.mark.filterwarnings("ignore:.*registers")  # of `counted`: each thread reads whole rows
 @pytest.mark.parametrize(
-    ("kernel", "warps"), [(copied, 8), (filled, 8), (widened, 16), (counted, 8)]
+    ("kernel", "warps"), [(copied, 8), (filled, 8), (widened, 8), (counted, 8)]
 )
 def test_warps(kernel: Kernel, warps: int) -> None:
     compiled = kernel.compile(["x:f32[?:4]", "y:f32[?:4]"], target="sm_80")
@@ -146,4 +146,71 @@ def walked(x: tl.array, y: tl.array, N: tl.const, NEEDED: tl.const):
 def test_warps_that_meet_in_loops(needed: bool, warps: int) -> None:
     constants = {"N": 2048, "NEEDED": needed}
     compiled = walked.compile(["x:f32[?]", "y:f32[?]"], constants, target="sm_90a")
+    assert compiled.threads == 32 * warps
+
+
+@tilec.kernel(grid=(1,))
+def summed(x: tl.array, y: tl.array, AXIS: tl.const, RUNNING: tl.const):
+    """Sums of a tile's columns or rows, all of them or the last ones."""
+    tile = tl.load(x, (0, 0), (64, 64))
+    if RUNNING:
+        tl.store(y, (0, 0), tl.cumsum(tile, AXIS))
+    else:
+        tl.store(y, (0, 0), tl.sum(tile, AXIS)[None, :])
+
+
+@pytest.mark.parametrize(
+    ("running", "axis", "strides", "warps"),
+    [
+        (False, 0, "?:4,1", 8),
+        (False, 1, "?:4,1", 16),
+        (False, 1, "1,?:4", 8),
+        (True, 0, "?:4,1", 4),
+        (True, 1, "?:4,1", 4),
+    ],
+)
+def test_warps_where_rows_meet(axis: int, strides: str, warps: int, running: bool) -> None:
+    """Each thread holds more of a column of memory than of a row, and more of what is scanned."""
+    specs = [f"{name}:f32[?:4,?:4;{strides}]" for name in "xy"]
+    compiled = summed.compile(specs, {"AXIS": axis, "RUNNING": running}, target="sm_80")
+    assert compiled.threads == 32 * warps
+
+
+@tilec.kernel(grid=(1,))
+def recurring(x: tl.array, y: tl.array, N: tl.const, DECAYS: tl.const):
+    """A sum of rows, or one that decays from row to row."""
+    state = tl.zeros(N, tl.f32)
+    for t in tl.range(x.shape[0]):
+        row = tl.load(x, (t, 0), N)
+        state = 0.5 * state + row if DECAYS else state + row
+    tl.store(y, (0, 0), state[None, :])
+
+
+@pytest.mark.parametrize(
+    ("elements", "decays", "warps"),
+    [(64, True, 2), (512, True, 4), (512, False, 2), (4096, True, 16)],
+)
+def test_warps_of_recurrences(elements: int, decays: bool, warps: int) -> None:
+    """What an iteration computes from the one before has few elements in each thread."""
+    specs = [f"{name}:f32[?,?:4;?:4,1]" for name in "xy"]
+    constants = {"N": elements, "DECAYS": decays}
+    compiled = recurring.compile(specs, constants, target="sm_80")
+    assert compiled.threads == 32 * warps
+
+
+@tilec.kernel(grid=(1,))
+def scored(x: tl.array, weight: tl.array, y: tl.array, WEIGHTED: tl.const):
+    """A row reduced six times, maybe with one beside it."""
+    row, total = tl.load(x, 0, 2048), 0.0
+    other = tl.load(weight, 0, 2048) if WEIGHTED else row
+    for power in tl.static_range(6):
+        row = row * other
+        total += tl.sum(row) * power
+    tl.store(y, 0, row * total)
+
+
+@pytest.mark.parametrize(("weighted", "warps"), [(False, 2), (True, 4)])
+def test_warps_of_rows_that_meet_often(weighted: bool, warps: int) -> None:
+    specs = [f"{name}:f32[?:4]" for name in ("x", "weight", "y")]
+    compiled = scored.compile(specs, {"WEIGHTED": weighted}, target="sm_80")
     assert compiled.threads == 32 * warps

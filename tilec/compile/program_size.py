@@ -17,6 +17,8 @@ from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.hardware.mma_shapes import MMA_M, WGMMA_M
 from tilec.hardware.sizes import WARPGROUP_WARPS, WORD_BITS
 from tilec.hardware.target import Feature, Target
+from tilec.passes.analysis.index_runs import Indexed
+from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.contract import Report
 from tilec.passes.layouts.components import depth_factor
 from tilec.passes.layouts.op_costs import issue_slots
@@ -36,11 +38,29 @@ CARRIED_PER_THREAD, CARRIED_MORE = 4, 4
 """The same of a tile that a loop carries, where it has at least the second times as many elements
 as any that it loads: what is computed of it is what an iteration takes (selective scans of 32
 channels with 16 states each on an H200: 161 us in 4 warps, 230 in 2, 395 in one)."""
+RECURRENT_WARPS = 4
+"""Of a loop that computes a tile from itself, if each lane has an element: an iteration waits for
+that of one element, and a multiprocessor issues for four warps at once. RWKV-4 over 1024 steps of 8
+x 2048 channels in tiles of 128 takes 149 us in 4 warps, 216 in 2, 368 in one; backward 266, 429 and
+1614 (H200)."""
 ELEMENTWISE_BYTES_PER_THREAD = 16
 """Of the largest tile where no threads meet: one access each."""
+FEW_READ, SPREAD_BYTES_PER_THREAD = 8, 64
+"""The second of a tile that is stored where none that is loaded has more than the first's part of
+its elements: threads wait for the little that they read before they store. Rows of a mean spread
+over tiles of 64 x 64 bf16: 9.5 us with 64 to 256, 10.2 with 32, 12.4 with 16 (H200)."""
 BYTES_PER_THREAD = 32
 """Of the largest tile otherwise; twice as many where it has more than the first of MANY_ELEMENTS,
 and again for the second."""
+ACROSS_BYTES = 64
+"""Of the largest tile where elements meet across its rows in memory: each thread holds so much of a
+column that few threads meet. Means of 64 rows of 64 bf16 take 10.6 us, with 128 or 256 12.1, with
+32 23.6 (H200)."""
+SCANNED = 2
+"""Times as many bytes where a scan is among what meets, and again of MANY_ELEMENTS themselves: a
+scan waits for all before it twice. Running sums of 64 columns of 64 f32 take 34.4 us for 88.8 in 16
+warps, of 32 columns 9.6, with half as many bytes 11.5; rows of 16384 34.5 for 40.7; sparsemax of
+rows of 4096 36.3, in twice as many warps 38.5, in four times 44.5 (H200)."""
 MANY_ELEMENTS = (4096, 8192)
 """Of 4 bytes, the first fills `MOST_WARPS` with `BYTES_PER_THREAD` each, the second with twice as
 many."""
@@ -55,12 +75,18 @@ nothing beside, 0.94 to 1.01 (H200)."""
 MET_PER_WARP = (128, 1024)
 """Elements that a warp has at least, and at most, of those that exchange places with each other:
 between lanes that takes a shuffle, between warps a buffer and two barriers."""
+MET_OF_SEVERAL = 512
+"""Elements that a warp has of a tile that is reduced often, of which several are loaded: each is in
+registers while others are. Backward of attention over residuals, 2048 bf16: 173 us, with 1024 209,
+with 256 224 (H200)."""
 MET_WORDS = 2
 """Words of such an element at most, of which a thread has 32 then; of wider ones it has fewer."""
 MANY_MOVES = 50
 """Times that an element changes places, from which on two warps share what fills one: a sort of
 1024 f32 then takes 57 us for 54 in 8192 programs and 3.3 for 5.9 in 64, with places 167 for 164 and
 8.1 for 19.9; the 64 largest, which move half as often, 26 for 24 (H200)."""
+SUMS = ("arith.addf", "arith.addi")
+"""Ops that add what an iteration brings to what those before did: no iteration waits for that."""
 MANY_MEETINGS = 6
 """Reductions of one tile, outside of loops, whose threads wait for each other more than they read:
 they get as many elements a warp as exchanges."""
@@ -83,7 +109,10 @@ class _Program:
     runs in a loop that needs its result. `slots`: of the instructions of all elements.
     `exchanged`: by shapes of tiles, the axes along which their elements exchange places; `steps`:
     by shapes, axes and masks, the words of what exchanges places together, by dtypes; `moved`:
-    elements, as often as they change places; `loaded`: those of each load that runs once."""
+    elements, as often as they change places; `loaded`: those of each load that runs once. `scans`:
+    whether there is a scan; `recurs`: whether a loop computes a tile from itself; `rows_along`: by
+    shapes of tiles that are loaded, the dimensions along which elements are neighbours in memory;
+    `met_along`: shapes, and axes of reductions and scans."""
 
     elements: int = 1
     bytes: int = 1
@@ -102,6 +131,20 @@ class _Program:
     steps: dict[tuple[tuple[int, ...], int, int], dict[str, int]] = field(default_factory=dict)
     moved: int = 0
     loaded: list[int] = field(default_factory=list)
+    recurs: bool = False
+    scans: bool = False
+    rows_along: dict[tuple[int, ...], set[int | None]] = field(default_factory=dict)
+    met_along: set[tuple[tuple[int, ...], int]] = field(default_factory=set)
+
+    @property
+    def meets_across(self) -> bool:
+        """Whether the largest tiles are loaded, and their elements meet along another dimension
+        than the one in which they are neighbours in memory, and only so."""
+        largest = [each for each in self.met_along if prod(each[0]) == self.elements]
+        return bool(largest) and all(
+            sizes in self.rows_along and axis not in self.rows_along[sizes]
+            for sizes, axis in largest
+        )
 
     @property
     def rows_loaded(self) -> int:
@@ -161,36 +204,64 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
 
 def _memory_bound(program: _Program, lanes: int) -> tuple[int, str]:
     size = f"the largest tile has {program.elements} elements"
-    least = program.elements // (COMPUTED_PER_THREAD * lanes)
     if program.exchanged or (program.meetings >= MANY_MEETINGS and not program.streamed):
-        low, high = MET_PER_WARP
-        high //= -(-program.words // MET_WORDS)
-        each = max(low, min(high, program.met or high))
-        wanted = program.elements // each
-        if wanted == 1 and each == high and program.moved > MANY_MOVES * program.elements:
-            wanted = 2
-        return wanted, f"{size}, whose threads meet often"
+        return _meeting_often(program), f"{size}, whose threads meet often"
+    looping = _looping(program, lanes, size)
+    if looping is not None:
+        return looping
+    wanted, why = _once(program, lanes, size)
+    return max(program.elements // (COMPUTED_PER_THREAD * lanes), wanted), why
+
+
+def _meeting_often(program: _Program) -> int:
+    low, high = MET_PER_WARP
+    high //= -(-program.words // MET_WORDS)
+    if not program.exchanged and program.rows_loaded > 1:
+        high = MET_OF_SEVERAL
+    each = max(low, min(high, program.met or high))
+    wanted = program.elements // each
+    if wanted == 1 and each == high and program.moved > MANY_MOVES * program.elements:
+        wanted = 2
+    return wanted
+
+
+def _looping(program: _Program, lanes: int, size: str) -> tuple[int, str] | None:
+    """Of a program that loads tiles in a loop; None of others."""
     if program.elements >= CARRIED_MORE * program.largest > 0:
         return program.elements // (CARRIED_PER_THREAD * lanes), f"{size}, of few loaded in a loop"
     if program.streamed and program.waits:
         loaded = max(program.streamed.values())
         why = f"{loaded} elements loaded in a loop whose threads meet"
         return loaded // (WAITED_PER_THREAD * lanes), why
-    if program.streamed:
-        return program.elements // (STREAMED_PER_THREAD * lanes), f"{size}, loaded in a loop"
+    if not program.streamed:
+        return None
+    wanted = program.elements // (STREAMED_PER_THREAD * lanes)
+    if program.recurs and not program.reduces:
+        several = min(RECURRENT_WARPS, program.elements // lanes)
+        return max(wanted, several), f"{size}, each iteration computed from the last"
+    return wanted, f"{size}, loaded in a loop"
+
+
+def _once(program: _Program, lanes: int, size: str) -> tuple[int, str]:
+    """Of a program that loads all before it computes."""
     if not program.reduces:
-        wanted = program.bytes // (ELEMENTWISE_BYTES_PER_THREAD * lanes)
-        return max(least, wanted), f"{size}, elementwise"
+        spread = program.loaded and FEW_READ * max(program.loaded) <= program.elements
+        each = SPREAD_BYTES_PER_THREAD if spread else ELEMENTWISE_BYTES_PER_THREAD
+        return program.bytes // (each * lanes), f"{size}, elementwise"
     if program.bytes < program.elements:
         wanted = program.slots // (SLOTS_PER_THREAD * lanes)
         most = min(MOST_WARPS, program.elements // (LEAST_PER_LANE * lanes))
-        several = min(max(LEAST_COMPUTING, wanted), most) if wanted else 1
-        return max(least, several), f"{size}, computed"
-    each = BYTES_PER_THREAD << sum(program.elements > many for many in MANY_ELEMENTS)
+        return min(max(LEAST_COMPUTING, wanted), most) if wanted else 1, f"{size}, computed"
+    more = SCANNED if program.scans else 1
+    if program.meets_across:
+        return program.bytes // (more * ACROSS_BYTES * lanes), f"{size}, whose rows meet"
+    # A scan's rows are long from MANY_ELEMENTS on, others' from one more.
+    length = program.elements + (1 if program.scans else 0)
+    each = more * BYTES_PER_THREAD << sum(length > many for many in MANY_ELEMENTS)
     wanted = program.bytes // (each * lanes)
     if program.elements > MANY_ELEMENTS[0] and program.rows_loaded > 1:
         wanted = max(wanted, min(2 * wanted, SCALED_WARPS))
-    return max(least, wanted), f"{size}, {program.bytes} bytes"
+    return wanted, f"{size}, {program.bytes} bytes"
 
 
 def _look_at(function: ir.Operation) -> _Program:
@@ -210,8 +281,12 @@ def _look_at(function: ir.Operation) -> _Program:
                 program.rows = shape(view.acc)[-2]
             exact = view.options.get("precision") != "tf32"
             program.uses_fma |= str(element(view.lhs)) == "f32" and exact
+        elif op.name == "scf.for":
+            program.recurs |= _recurs(op)
         elif isinstance(view, Combining):
             program.reduces = True
+            program.scans |= isinstance(view, tile.ScanOp)
+            program.met_along.add((shape(view.inputs[0]), view.axis))
             program.meetings += depth_factor(op) == 1
             program.waits |= depth_factor(op) > 1 and is_needed(op)
         elif isinstance(view, tile.ExchangeOp):
@@ -234,11 +309,26 @@ def _look_at_access(op: ir.Operation, program: _Program) -> None:
     program.bytes = max(program.bytes, elements * width // 8)
     if not view.is_load:
         return
+    if not isinstance(view, Indexed):
+        along = program.rows_along.setdefault(shape(moved), set())
+        along.add(contiguous_dim(view.array, view.dims))
     if op.parent is None or op.parent.name not in ("scf.for", "scf.while"):
         program.loaded.append(elements)
         return
     program.streamed[op.block] = program.streamed.get(op.block, 0) + elements
     program.largest = max(program.largest, elements)
+
+
+def _recurs(loop: ir.Operation) -> bool:
+    """Whether an iteration computes with a tile of the one before, other than adding to it."""
+    body = loop.regions[0].blocks[0]
+    *_, last = body.operations
+    for argument, yielded in zip(list(body.arguments)[1:], last.operation.operands, strict=True):
+        users = [use.owner.operation for use in argument.uses]
+        added = len(users) == 1 and users[0].name in SUMS and users[0].results[0] == yielded
+        if is_tile(argument) and users and not added:
+            return True
+    return False
 
 
 def is_needed(reduction: ir.Operation) -> bool:
