@@ -12,6 +12,7 @@ from tilec.dialects.effects import is_fill
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferStoreOp,
+    CpAsyncCommitOp,
     MakeRingOp,
     RingAnnounceOp,
     RingPublishOp,
@@ -23,6 +24,7 @@ from tilec.dialects.gpu_tile import (
     WgmmaOp,
     WgmmaWaitOp,
 )
+from tilec.dialects.gpu_tile.ring import COPIES
 from tilec.passes.analysis.async_readers import awaited, ends_with_products
 from tilec.passes.copies.buffer_fills import products_of
 from tilec.passes.rewriting.loops import enclosing_ops, terminator
@@ -90,13 +92,33 @@ def _ring(made: MakeRingOp) -> Ring | None:
 
 
 def _copies(ring: Ring) -> list[Copy]:
-    """Lists the copies that fill buffers between the op that names a turn and the wait for it."""
+    """Lists the copies that fill a turn's slot between the op that names it and the wait for it:
+    tensor copies, which name the ring, and what threads copy or store in front of its publication
+    by copies or by warps. Whole turns of other rings may stand between.
+    """
     ops = list(ring.block.operations)
     numbers = order_of(ops)
     first, last = (numbers.get(op, 0) for op in (ring.turn, ring.wait))
-    return [
-        view for view in ops[first:last] if is_fill(view) and isinstance(view.dst.owner, AllocOp)
-    ]
+    found: list[Copy] = []
+    open_: list[Copy] = []
+    for view in ops[first:last]:
+        if is_fill(view) and isinstance(view.dst.owner, AllocOp):
+            if not isinstance(view, TmaLoadOp):
+                open_.append(view)
+            elif view.barrier == ring.made.result:
+                found.append(view)
+        elif isinstance(view, RingPublishOp):
+            published = [copy for copy in open_ if _publishes(view, copy)]
+            open_ = [copy for copy in open_ if not _publishes(view, copy)]
+            found += published if view.ring == ring.made.result else []
+        elif isinstance(view, CpAsyncCommitOp):  # its threads wait for these themselves
+            open_ = [copy for copy in open_ if not isinstance(copy, ThreadCopy)]
+    return sorted(found, key=numbers.__getitem__)
+
+
+def _publishes(publish: RingPublishOp, copy: Copy) -> bool:
+    """Whether a publication is of the kind that a thread's copy, or store, needs."""
+    return publish.by == (COPIES if isinstance(copy, ThreadCopy) else "warp")
 
 
 def last_product(ring: Ring) -> ir.Operation | None:

@@ -126,6 +126,30 @@ def test_operands_that_are_not_contiguous_along_k(precision: str, order: str) ->
     assert_clean(kernel)
 
 
+@tilec.kernel(grid=lambda a, b, d, e, c: (tl.cdiv(c.shape[0], 64), tl.cdiv(c.shape[1], 64)))
+def sum_of_products(a: tl.array, b: tl.array, d: tl.array, e: tl.array, c: tl.array):
+    """c = a @ b[:, 4:] + d @ e[:, 4:], whose second product is multiplied first."""
+    m, n = tl.program_id(0) * 64, tl.program_id(1) * 64
+    acc = tl.zeros((64, 64), tl.f32)
+    for k in tl.range(0, a.shape[1], 64, warp_specialize=True):
+        outer, inner = tl.load(a, (m, k), (64, 64)), tl.load(d, (m, k), (64, 64))
+        acc = tl.dot(inner, tl.load(e, (k, n + 4), (64, 64)), acc)
+        acc = tl.dot(outer, tl.load(b, (k, n + 4), (64, 64)), acc)
+    tl.store(c, (m, n), acc.to(c.dtype))
+
+
+def test_a_turn_around_a_turn() -> None:
+    """The tensor copy of each product is issued where it is loaded, and shares a ring with what
+    threads copy later: the turn of the one ring stands inside that of the other."""
+    m, n, k = 70, 72, 600
+    a, b, d, e = (normal(*shape, seed=seed) for seed, shape in enumerate(((m, k), (k, n)) * 2))
+    expected = exact(a) @ exact(b) + exact(d) @ exact(e)
+    expected = np.pad(expected[:, 4:], ((0, 0), (0, 4)))
+    kernel = run(sum_of_products, [a, b, d, e], expected)
+    assert filled_by(kernel) == "tensor copies and copies by cp.async"
+    assert_clean(kernel)
+
+
 def test_tf32_with_odd_rows() -> None:
     """Four bytes are enough for cp.async."""
     row = PRECISIONS["tf32"]
