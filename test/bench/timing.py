@@ -118,6 +118,55 @@ def time_peers(
     }
 
 
+def time_restored(
+    peers: Mapping[str, Peer],
+    clock: Clock,
+    *,
+    sets: int,
+    restore: Callable[[], None],
+    budget_ms: float,
+    least_rounds: int,
+    most_rounds: int = 400,
+) -> dict[str, Timing]:
+    """`time_peers` of launches that change what they read, as counters: one launch on each of the
+    sets, all of which `restore` makes anew in front, untimed. A graph holds a launch a set."""
+    runs = {name: _once_each(peer, clock, sets, restore) for name, peer in peers.items()}
+    marks: dict[str, list[tuple[Any, Any]]] = {name: [] for name in peers}
+    order, rounds, stop = list(peers), 0, time.perf_counter() + budget_ms / 1000.0
+    while rounds < least_rounds or (rounds < most_rounds and time.perf_counter() < stop):
+        random.shuffle(order)
+        rounds += 1
+        for name in order:
+            restore()
+            start = clock.mark()
+            runs[name]()
+            marks[name].append((start, clock.mark()))
+        clock.wait()
+    return {
+        name: summary([clock.microseconds(*pair) for pair in marks[name]], sets) for name in peers
+    }
+
+
+def _once_each(
+    peer: Peer, clock: Clock, sets: int, restore: Callable[[], None]
+) -> Callable[[], None]:
+    """A launch on each set, which has run once."""
+
+    def run() -> None:
+        for i in range(sets):
+            peer(i)
+
+    restore()
+    run()
+    clock.wait()
+    if not clock.graphs:
+        return run
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    return graph.replay
+
+
 def estimate(peer: Peer, clock: Clock, sets: int) -> float:
     """Microseconds a launch, roughly; also warms up."""
     for i in range(2):

@@ -21,14 +21,14 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from library_workers import done
+from library_workers import Lost, done
 
 LIBRARIES = ("lightllm", "liger", "mamba", "unsloth", "bitsandbytes", "awq", "fla")
 """Modules of `library_calls`."""
@@ -99,14 +99,25 @@ def look(library: str, name: str, asked: Asked) -> list[Row]:
     for launch in launches:
         row = Row(library, name, launch.name)
         if asked.times is None:
-            compare(row, launch, ways_of(launch, asked.device))
+            free = getattr(module, "FREE_ORDER", {}).get(launch.name, {})
+            compare(row, launch, ways_of(launch, asked.device), free)
         elif (library, name, launch.name) in asked.times:
             row = replace(asked.times[library, name, launch.name])
-            compare_times(row, launch, ways_of(launch, asked.device))
+            try:
+                compare_times(row, launch, ways_of(launch, asked.device))
+            except Exception as error:
+                row.error = f"not timed: {cause(error)}"
         else:
             continue
         rows.append(row)
+        if is_lost(row):
+            break
     return rows
+
+
+def is_lost(row: Row) -> bool:
+    """Whether a launch ended in an error of the GPU, after which its process can do nothing."""
+    return any(words in row.error for words in ("CUDA error", "CUDA_ERROR"))
 
 
 @cache
@@ -142,8 +153,10 @@ def ways_of(given: Any, device: str | None) -> dict[str, Any]:
     }
 
 
-def compare(row: Row, given: Any, ways: dict[str, Any]) -> None:
-    """Launches by both compilers, on copies."""
+def compare(
+    row: Row, given: Any, ways: dict[str, Any], free: Mapping[str, str] | None = None
+) -> None:
+    """Launches by both compilers, on copies. `free`: arrays whose order is (`FREE_ORDER`)."""
     import torch
     from library_launches import difference, launch
 
@@ -164,6 +177,8 @@ def compare(row: Row, given: Any, ways: dict[str, Any]) -> None:
                 row.has_dots = "tt.dot" in str(compiled.asm["ttir"])
     if row.error:
         return
+    for one in copies.values():
+        one.sort_in_groups(free or {})
     found = difference(copies["tilec"], copies["triton"], given, row.has_dots)
     row.right, row.difference = found.is_rounding, found.most
     row.error = "; ".join(found.where)
@@ -172,20 +187,30 @@ def compare(row: Row, given: Any, ways: dict[str, Any]) -> None:
 def compare_times(row: Row, given: Any, ways: dict[str, Any]) -> None:
     """Microseconds of both, in turn, on rotating copies."""
     import torch
-    from library_launches import launch
+    from library_launches import changed_counts, launch
 
     sys.path.insert(0, str(HERE.parent / "bench"))
-    from timing import CudaClock, rotated_sets, time_peers
+    from timing import CudaClock, rotated_sets, time_peers, time_restored
 
     sets = [given.copied() for _ in range(rotated_sets(max(given.nbytes, 1), most=48))]
     peers = {who: lambda i, way=way: launch(way, sets[i % len(sets)]) for who, way in ways.items()}
+    peers["tilec"](0)
+    counts = changed_counts(given, sets[0])
+
+    def restore() -> None:
+        for one in sets:
+            one.restore(given, counts)
+
     for peer in peers.values():
+        restore()
         for i in range(len(sets)):
             peer(i)
     torch.cuda.synchronize()
-    times = time_peers(
-        peers, CudaClock(), sets=len(sets), budget_ms=BUDGET_MS, least_rounds=5, most_rounds=30
-    )
+    options = {"sets": len(sets), "budget_ms": BUDGET_MS, "least_rounds": 5, "most_rounds": 30}
+    if counts:
+        times = time_restored(peers, CudaClock(), restore=restore, **options)
+    else:
+        times = time_peers(peers, CudaClock(), **options)
     row.triton_us, row.tilec_us = times["triton"].us, times["tilec"].us
 
 
@@ -211,10 +236,11 @@ def rows_of(task: tuple[str, str, Asked]) -> tuple[list[Row], bool]:
     library, name, asked = task
     try:
         rows = look(library, name, asked)
+        if not any(map(is_lost, rows)):
+            torch.cuda.empty_cache()
     except Exception as error:
         rows = [Row(library, name, "", error=cause(error))]
-    torch.cuda.empty_cache()
-    return rows, not any("CUDA error" in row.error for row in rows)
+    return rows, not any(map(is_lost, rows))
 
 
 def table(rows: list[Row]) -> str:
@@ -300,7 +326,7 @@ def main() -> None:
     for (library, name, _), found in done(
         tasks, rows_of, PRELOAD, jobs=given.jobs, seconds=given.seconds, whole=given.whole
     ):
-        new = [Row(library, name, "", error="the process ended")] if found is None else found
+        new = [Row(library, name, "", error=found.why)] if isinstance(found, Lost) else found
         rows += new
         print("\n".join(map(line, new)), flush=True)
         if given.out:

@@ -11,7 +11,7 @@ import contextlib
 import inspect
 import math
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,6 +47,23 @@ class Launch:
     def tensors(self) -> list[Any]:
         """Those among the arguments, in order."""
         return list(_tensors((self.arguments, self.named)))
+
+    def restore(self, given: Launch, numbers: Sequence[int]) -> None:
+        """Makes tensors of these numbers what they are in `given`, whose copy this is."""
+        own, theirs = self.tensors(), given.tensors()
+        for number in numbers:
+            own[number].copy_(theirs[number])
+
+    def sort_in_groups(self, starts: Mapping[str, str]) -> None:
+        """Sorts arrays, by their arguments' names, within groups that begin where the array of
+        another name says."""
+        named = {**dict(zip(self.function.arg_names, self.arguments, strict=False)), **self.named}
+        for name, begins in starts.items():
+            values = named[name]
+            places = torch.arange(len(values), device=values.device, dtype=named[begins].dtype)
+            group = torch.searchsorted(named[begins], places, right=True)
+            order = values.argsort(stable=True)
+            values.copy_(values[order[group[order].argsort(stable=True)]])
 
     @property
     def nbytes(self) -> int:
@@ -136,6 +153,17 @@ def _alike(value: Any) -> Any:
 def launch(way: Callable[..., Any], one: Launch) -> Any:
     """By `way`, which is called as `JITFunction.run` is; gives the compiled kernel."""
     return way(one.function, *one.arguments, grid=one.grid, warmup=False, **one.named)
+
+
+COUNTS = (torch.int32, torch.int64)
+"""Dtypes of numbers that say where a kernel goes."""
+
+
+def changed_counts(before: Launch, after: Launch) -> list[int]:
+    """The numbers of the integer tensors that a launch changed. What it does next may follow from
+    them: a kernel that counts in memory goes past its arrays when it is only repeated."""
+    pairs = enumerate(zip(before.tensors(), after.tensors(), strict=True))
+    return [n for n, (a, b) in pairs if a.dtype in COUNTS and not torch.equal(a, b)]
 
 
 @dataclass

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import sys
+import types
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +15,10 @@ triton = pytest.importorskip("triton")
 import jit_kernels  # noqa: E402
 import libraries  # noqa: E402
 import library_launches  # noqa: E402
-from library_launches import Launch, copied, difference, noted  # noqa: E402
+from library_launches import Launch, changed_counts, copied, difference, noted  # noqa: E402
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
+from timing import HostClock, time_restored  # noqa: E402
 
 
 def compare(row: libraries.Row, given: Launch) -> None:
@@ -97,6 +103,49 @@ def test_differences(dtype: Any, change: float, has_dots: bool, is_rounding: boo
     launches = [Launch(None, (1,), (x,), {}) for x in (one, two)]
     for pair in (launches, launches[::-1]):
         assert difference(*pair, launches[0], has_dots).is_rounding is is_rounding
+
+
+def test_orders_that_are_free() -> None:
+    function = types.SimpleNamespace(arg_names=["values", "starts"])
+    starts = torch.tensor([0, 3, 3, 5])
+
+    def launch(*values: int) -> Launch:
+        return Launch(function, (1,), (torch.tensor(values),), {"starts": starts})
+
+    def differs(*values: int) -> bool:
+        one, two = launch(7, 3, 5, 1, 2, 9), launch(*values)
+        for each in (one, two):
+            each.sort_in_groups({"values": "starts"})
+        return not difference(one, two, one, has_dots=False).is_rounding
+
+    assert not differs(3, 5, 7, 2, 1, 9)
+    assert differs(3, 5, 1, 2, 7, 9)  # of another group
+    assert differs(3, 5, 5, 2, 1, 9)
+
+
+def test_launches_that_count_are_timed_from_where_they_began() -> None:
+    counts, floats = torch.zeros(4, dtype=torch.int32), torch.ones(4)
+    given = Launch(None, (1,), (floats, counts), {})
+    sets = [given.copied() for _ in range(3)]
+    launched = []
+
+    def count(i: int) -> None:
+        values, seen = sets[i].tensors()
+        assert not seen.any()
+        seen += 1
+        values *= 2
+        launched.append(i)
+
+    count(0)
+    changed = changed_counts(given, sets[0])
+    assert changed == [1]
+    times = time_restored(
+        {"one": count, "two": count}, HostClock(), sets=3,
+        restore=lambda: [one.restore(given, changed) for one in sets],
+        budget_ms=0, least_rounds=2,
+    )  # fmt: skip
+    assert launched == [0, *[0, 1, 2] * 6]
+    assert times["one"].launches == 3
 
 
 def test_the_table() -> None:

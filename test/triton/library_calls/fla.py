@@ -14,6 +14,10 @@ from library_calls.draw import Draw, bare_package
 
 REPOSITORY = "fla-org/flash-linear-attention"
 
+FREE_ORDER = {"csr.prepare_block_csr_kernel": {"csr_indices": "csr_offsets"}}
+"""By kernel: arrays whose order within a group is arbitrary, as its docstring says, and the arrays
+of where the groups begin."""
+
 
 def prepare(folder: Path) -> None:
     """`folder`: of the repository."""
