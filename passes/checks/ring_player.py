@@ -72,7 +72,15 @@ class Turn:
         return self.number % self.slots
 
 
-Place = Turn | ir.Value
+@dataclass(frozen=True)
+class Part:
+    """A slot, counted by hand, of a buffer of no ring; None where the number is not followed."""
+
+    buffer: ir.Value
+    slot: int | None
+
+
+Place = Turn | Part | ir.Value
 """A turn's slot, or a buffer of no ring."""
 
 
@@ -210,8 +218,11 @@ class Player(Walk):
         return turn
 
     def _view(self, view: Any) -> None:
-        turn = self.values.get(view.index) if isinstance(view, gpu_tile.SlotOp) else None
-        self.values[view.result] = turn if isinstance(turn, Turn) else self._place(view.src)
+        place = self._place(view.src)
+        if isinstance(view, gpu_tile.SlotOp):
+            slot = self.values.get(view.index)
+            place = slot if isinstance(slot, Turn) else Part(place, slot)
+        self.values[view.result] = place
 
     def _place(self, buffer: ir.Value) -> Place:
         """The turn whose slot a buffer is, or the whole buffer."""
@@ -290,17 +301,20 @@ class Player(Walk):
             self.cluster.ring(ring, rank).bring(self._slot_of(slot, op).slot, bytes_, op)
 
     def _answer(self, view: gpu_tile.NextProgramReadOp) -> None:
-        """Programs enough that the ring of answers comes round."""
+        """Programs enough that the ring of answers comes round; none more without a ring."""
         (turn,) = self._read([view.answer], view.operation)
-        self.values[view.there] = int(turn.number < 2 * turn.slots)
+        number, most = (turn.number, 2 * turn.slots) if isinstance(turn, Turn) else (0, 0)
+        self.values[view.there] = int(number < most)
         for place in (view.x, view.y, view.z):
-            self.values[place] = turn.number
+            self.values[place] = number
 
 
 def _same_memory(one: Place, other: Place) -> bool:
     """Whether two places lie in the same memory, as two turns of one slot do."""
     if isinstance(one, Turn) and isinstance(other, Turn):
         return (one.ring, one.slot) == (other.ring, other.slot)
+    if isinstance(one, Part) and isinstance(other, Part):
+        return one == other and one.slot is not None
     return one == other
 
 

@@ -10,7 +10,8 @@ role computes its scalars, and takes its turns. Nothing else is done. Found are
 3. more, or fewer, arrivals and bytes than a slot needs: what waits for it waits for ever;
 4. a turn that overtakes: a slot that is filled again before it was read.
 
-Programs that come in with rings are played before any pass runs.
+Programs that come in with rings are played before any pass runs, and those that leave products
+pending, which still read buffers, without rings, too.
 Does not handle: mbarriers, which is what rings become last (the emulator checks those).
 """
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import MakeRingOp, RingTurn
+from tilec.dialects.gpu_tile import MakeRingOp, RingTurn, WgmmaWaitOp
 from tilec.passes.checks.ring_play import play
 from tilec.passes.checks.ring_state import Broken
 from tilec.passes.contract import PassContext, show_location
@@ -40,9 +41,18 @@ def verify_rings(module: ir.Module, context: PassContext, *, one_in: int = 1) ->
     1: one of them alone, and so many times fewer steps.
     """
     for function in kernels(module):
-        views = function.regions[0].blocks[0].operations
-        if any(isinstance(view, MakeRingOp) and view.bytes for view in views):
+        if _has_rings(function) or (one_in == 1 and _leaves_products(function)):
             _play_all(function, context, one_in)
+
+
+def _has_rings(function: ir.Operation) -> bool:
+    views = function.regions[0].blocks[0].operations
+    return any(isinstance(view, MakeRingOp) and view.bytes for view in views)
+
+
+def _leaves_products(function: ir.Operation) -> bool:
+    """Whether products may still read their buffers behind a wait."""
+    return any(wait.opview.pending for wait in find_ops(function, WgmmaWaitOp))
 
 
 def _play_all(function: ir.Operation, context: PassContext, one_in: int) -> None:
