@@ -1,10 +1,9 @@
 """Races on global memory: between CTAs, and between the warps of a cluster or CTA.
 
 Two accesses of one cluster are ordered by the vector clocks that barriers, mbarriers and fences
-move on (`sync_checker.py`). Those of different clusters are ordered coarsely: by a release of the
-first's CTA and a later acquire of the second's, by atomics, strong accesses or fences, at whatever
-address. That is taken for an order inside a CTA as well. Launches of a stream are ordered by
-griddepcontrol.wait, for what the vector clocks order behind it, and by nothing else.
+move on (`sync_checker.py`). Those of different clusters are ordered by flags that the second's CTA
+has seen (`cta_order.py`). That is taken for an order inside a CTA as well. Launches of a stream are
+ordered by griddepcontrol.wait, for what the vector clocks order behind it, and by nothing else.
 
 A bulk store writes when it is waited for; cp.async and tensor loads read when they are issued.
 """
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilec.runtime.emulator.checking.checker import BARRIER, Reports
+from tilec.runtime.emulator.checking.cta_order import CtaOrder
 from tilec.runtime.emulator.checking.global_shadow import (
     ASYNC,
     ATOMIC,
@@ -88,7 +88,7 @@ class GlobalChecker:
         self.end_warp = self.first_warp + ctas * warps
         self.instructions = history.instructions
         self.covered = covered
-        self.released = np.zeros(ctas, np.int64)
+        self.order = CtaOrder()
         self.acquired = np.zeros(ctas, np.int64)
         self.time = 1
         self.collision = False
@@ -250,11 +250,9 @@ class GlobalChecker:
         one, other = warp_of(first) - self.first_warp, warp_of(second) - self.first_warp
         foreign = self._is_foreign(first)
         one[foreign] = 0
-        ordered = (self.released[one // self.warps] > when) & (
-            self.acquired[other // self.warps] > when
-        )
+        ordered = self.order.ordered(one // self.warps, when, other // self.warps)
         near = ~strange(first, second, self.team)
-        ordered |= (first & second & ATOMIC != 0) | (~near & ((first | second) & ATOMIC != 0))
+        ordered |= first & second & ATOMIC != 0
         if near.any():
             ordered[near] |= epoch_of(first[near]) <= self._known(
                 self.clocks.known, one[near], other[near]
@@ -269,15 +267,23 @@ class GlobalChecker:
         domain = by // self.team - self.first_cta // self.size
         return clock[by % self.team, domain, of % self.team]
 
-    def synchronise(self, cta: np.ndarray, order: tuple[bool, bool]) -> None:
-        """An atomic, a strong access or a fence. `order`: whether it releases what came before,
-        and acquires for what follows."""
+    def fence(self, cta: np.ndarray, order: tuple[bool, bool]) -> None:
+        """A fence. `order`: whether it releases what came before, and acquires for what follows."""
         self.time += 1
         numbers = np.unique(cta)
-        if order[0]:
-            self.released[numbers] = self.time
+        self.order.fence(numbers, order, self.time)
         if order[1]:
             self.acquired[numbers] = self.time
+
+    def flag(
+        self, offsets: np.ndarray, cta: np.ndarray, order: tuple[bool, bool], opcode: str
+    ) -> None:
+        """An atomic, or a strong load or store, at offsets of the arena; `order` as of a fence."""
+        self.time += 1
+        cta = np.broadcast_to(cta, offsets.shape).reshape(-1)
+        self.order.access(offsets.reshape(-1), cta, order, self.time, opcode)
+        if order[1]:
+            self.acquired[cta] = self.time
 
     # -- bulk copies ----------------------------------------------------------------------------
 

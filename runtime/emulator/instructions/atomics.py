@@ -111,6 +111,7 @@ class Atomic:
         self.machine = machine
         self.site = instruction.index
         self.order = order_of(instruction)
+        self.opcode = instruction.opcode
 
     def __call__(
         self, address: np.ndarray, base: np.ndarray, lanes: np.ndarray, values: tuple
@@ -159,7 +160,7 @@ class Atomic:
         elif everywhere is not None:
             everywhere.access(offsets, self.form.size, lanes, True, self.site, atomic=True)
             cta = self.machine.first_cta + lanes // 32 % self.machine.cta_count
-            everywhere.synchronise(cta, self.order)
+            everywhere.flag(offsets, cta, self.order, self.opcode)
 
 
 def turns(index: np.ndarray) -> list[np.ndarray]:

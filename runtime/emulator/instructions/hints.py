@@ -40,7 +40,7 @@ def _global_fence(machine: Machine, instruction: Instruction) -> Callable[[np.nd
 
     def run(lanes: np.ndarray) -> None:
         if checker is not None:
-            checker.synchronise(machine.first_cta + lanes // 32 % machine.cta_count, order)
+            checker.fence(machine.first_cta + lanes // 32 % machine.cta_count, order)
 
     return run
 

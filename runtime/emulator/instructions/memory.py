@@ -258,7 +258,8 @@ def _locate_global(machine: Machine, instruction: Instruction, form: Form, store
     def locate(address: np.ndarray, _: None, lanes: np.ndarray) -> np.ndarray:
         offsets = site.locate(address)
         if form.strong:
-            checker.synchronise(machine.first_cta + lanes // 32 % machine.cta_count, order)
+            cta = machine.first_cta + lanes // 32 % machine.cta_count
+            checker.flag(offsets, cta, order, instruction.opcode)
         else:
             checker.access(offsets, form.size, lanes, store, instruction.index)
         return offsets
