@@ -7,7 +7,9 @@ thread's, instructions are ops of nvvm or text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from math import prod
 
 from mlir import ir
 
@@ -28,6 +30,8 @@ def verify_target(module: ir.Module, target: Target) -> None:
     errors: list[CompileError] = []
 
     for op in all_ops(module.operation):
+        if wrong := _too_much_shared(op, target):
+            errors.append(error_at(op, wrong))
         for feature, name in _needed(op):
             if not target.supports(feature):
                 able = [name for name, other in TARGETS.items() if other.supports(feature)]
@@ -41,6 +45,20 @@ def verify_target(module: ir.Module, target: Target) -> None:
                 break
     if errors:
         raise CompileError.group(errors)
+
+
+def _too_much_shared(op: ir.Operation, target: Target) -> str | None:
+    """Says so where an array is declared in more shared memory than a CTA may have."""
+    given = op.attributes
+    if op.name != "llvm.mlir.global" or "addr_space" not in given or given["addr_space"].value != 3:
+        return None
+    kind = str(given["global_type"].value)
+    bits = re.search(r"x [a-z]+(\d+)>", kind)
+    sizes = [int(size) for size in re.findall(r"(\d+) x", kind)]
+    bytes_ = prod(sizes) * (int(bits[1]) if bits else 8) // 8
+    if bytes_ <= target.shared_bytes:
+        return None
+    return f"declares {bytes_} bytes of shared memory; {target.name} has {target.shared_bytes}"
 
 
 def _needed(op: ir.Operation) -> Iterator[tuple[Feature, str]]:

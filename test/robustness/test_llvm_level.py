@@ -72,3 +72,26 @@ def test_what_llvm_cannot_take(tilec_command, name: str) -> None:
     assert done.code == 1
     assert f"<stdin>:2:1: error: {message}" in done.errors, done.errors
     assert "Traceback" not in done.errors
+
+
+@pytest.mark.parametrize(
+    ("declared", "bytes_"),
+    [("232449 x i8", 232449), ("8 x array<9999 x f32>", 319968), ("-1 x i8", 2**64 - 1)],
+)
+def test_more_shared_memory_than_there_is(tilec_command, declared: str, bytes_: int) -> None:
+    text = f"llvm.mlir.global external @s() {{addr_space = 3 : i32}} : !llvm.array<{declared}>"
+    done = tilec_command(
+        "compile", "-", "--target", "sm_90a", stdin=text + FUNCTION.replace("BODY", "")
+    )
+    assert done.code == 1
+    message = f"declares {bytes_} bytes of shared memory; sm_90a has 232448"
+    assert done.errors.startswith(f"<stdin>:1:1: error: {message}"), done.errors
+
+
+@pytest.mark.parametrize("declared", ["0 x i8", "232448 x i8"])
+def test_all_the_shared_memory_there_is(tilec_command, declared: str) -> None:
+    text = f"llvm.mlir.global external @s() {{addr_space = 3 : i32}} : !llvm.array<{declared}>"
+    done = tilec_command(
+        "compile", "-", "--target", "sm_90a", stdin=text + FUNCTION.replace("BODY", "")
+    )
+    assert (done.code, done.errors) == (0, "")
