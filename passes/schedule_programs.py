@@ -67,6 +67,7 @@ from tilec.passes.demands.kernels import (
     ALONE,
     DYNAMIC,
     PERSISTENT,
+    chose_cluster,
     demanded_cluster,
     is_dynamic,
     is_in_line,
@@ -88,6 +89,8 @@ from tilec.passes.rewriting.loops import innermost_loop
 from tilec.passes.rewriting.scalars import binary, i32_constant, less, scalar_op
 from tilec.passes.rewriting.walk import all_ops, kernels
 from tilec.terms.demands import ORDER
+
+DEMAND = "the author's demand"
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
@@ -141,7 +144,7 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
             op.erase()
     if persistent:
         _mark(function, context)
-        why = "the author's demand" if demanded else "copies for the next program run ahead"
+        why = DEMAND if demanded else "copies for the next program run ahead"
         context.report.add("programs", function, "persistent CTAs share them", why)
     in_line = is_in_line(function)
     if in_line and context.target.supports(Feature.CLUSTERS):
@@ -150,7 +153,7 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
         why = "some take longer: each CTA gets long and short ones"
         context.report.add("program order", function, "from both ends in turn", why)
     if order is not None:
-        why = "the author's demand" if order.demanded else "a grid of dots shares operands in L2"
+        why = DEMAND if order.demanded else "a grid of dots shares operands in L2"
         context.report.add("program order", function, order.text, why)
 
 
@@ -260,7 +263,8 @@ def _report_cluster(
         context.report.add("clusters", function, "no", why)
     else:
         shape = " x ".join(map(str, cluster))
-        context.report.add("clusters", function, f"{shape} programs", "the author's demand")
+        why = "they load together what they share" if chose_cluster(function) else DEMAND
+        context.report.add("clusters", function, f"{shape} programs", why)
 
 
 def _look_at(function: ir.Operation) -> _Programs:

@@ -20,7 +20,8 @@ After:      "gpu_tile.tma_load"(%map_a, ...)
    the shared memory of a CTA that has not begun or is gone (`await-arrivals` may do without the
    second).
 
-A demand for clusters that shares nothing is an error with the reason.
+A demand for clusters that shares nothing is an error with the reason; where `tl.auto` chose them
+the report says so.
 Does not handle: copies outside a load role of specialize-warps, parts that are no whole boxes.
 """
 
@@ -46,6 +47,7 @@ from tilec.dialects.gpu_tile.cluster import cluster_shape, ctas_alike
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.copies.shared_parts import Part, acquired_by, load_part, part_of
 from tilec.passes.copies.tensor_copies import refused_tensor_copies
+from tilec.passes.demands.kernels import chose_cluster
 from tilec.passes.programs.cluster_alike import axes_of, meet
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.rings import set_ring
@@ -93,6 +95,9 @@ def _share(function: ir.Operation, context: PassContext) -> None:
         ]
         notes = reasons or refused_tensor_copies(context)
         why = "no copy is shared" if loads else "no tensor copies run ahead in warps of their own"
+        if chose_cluster(function):
+            context.report.add("cluster copy", function, "no", why)
+            return
         raise error_at(function, f"cluster={shape} was asked for, but {why}", *notes)
     for load, plan in zip(loads, planned, strict=True):
         about = "cluster copy"

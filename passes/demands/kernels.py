@@ -99,6 +99,12 @@ def demanded_cluster(function: ir.Operation) -> tuple[int, int, int]:
         raise error_at(function, str(error)) from None
 
 
+def chose_cluster(function: ir.Operation) -> bool:
+    """Whether a kernel's cluster is the compiler's choice: no error where it shares nothing."""
+    reasons = function.attributes.get("tile.auto")
+    return reasons is not None and demands.CHOSEN_CLUSTER in reasons
+
+
 def is_whole(function: ir.Operation) -> bool:
     """Whether a launch of one dimension has a CTA for each program, and not only as many as run
     side by side."""

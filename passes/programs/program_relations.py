@@ -25,7 +25,7 @@ def shares_rows_and_columns(loads: Sequence[ir.Operation]) -> bool:
     one. Attention's blocks of queries share the keys of their head, but heads share nothing.
     """
     tiles = [load for load in loads if shape(load.results[0])]
-    axes = [_axes(load.operands) & {0, 1} for load in tiles]
+    axes = [program_axes(load.operands) & {0, 1} for load in tiles]
     mostly = axes + [_steps(load.operands) & {0, 1} for load in tiles]
     return not tiles or any({own} in axes and {other} in mostly for own, other in ((0, 1), (1, 0)))
 
@@ -38,7 +38,7 @@ def differ_in_length(function: ir.Operation) -> bool:
     """
     bounds = [list(loop.operands)[:2] for loop in find_loops(function)]
     return any(
-        _steps([one]) and not _axes([other])
+        _steps([one]) and not program_axes([other])
         for lower, upper in bounds
         for one, other in ((upper, lower), (lower, upper))
     )
@@ -51,7 +51,7 @@ def read_their_length(function: ir.Operation) -> bool:
     deciding = [list(loop.operands)[1] for loop in loops]
     deciding += [branch.operands[0] for loop in loops for branch in _branches(loop)]
     return any(
-        _axes([one]) and any(isinstance(op.opview, LoadOp) for op in ops_behind([one]))
+        program_axes([one]) and any(isinstance(op.opview, LoadOp) for op in ops_behind([one]))
         for one in deciding
     )
 
@@ -70,7 +70,7 @@ def leave_some_out(function: ir.Operation) -> bool:
         guards = [branch for branch in _branches(loop) if not _runs_in_both(branch)]
         ends = [op for op in ops_behind([loop.operands[1]]) if _chooses_zero(op)]
         conditions += [op.operands[0] for op in (*guards, *ends)]
-    return any(_axes([condition]) for condition in conditions)
+    return any(program_axes([condition]) for condition in conditions)
 
 
 def _branches(op: ir.Operation) -> list[ir.Operation]:
@@ -94,7 +94,7 @@ def _chooses_zero(op: ir.Operation) -> bool:
     return any(constant_of(value) == 0 for value in yielded)
 
 
-def _axes(values: Iterable[ir.Value]) -> set[int]:
+def program_axes(values: Iterable[ir.Value]) -> set[int]:
     """The axes of the grid that have a part in `values`."""
     return {op.opview.axis for op in ops_behind(values) if isinstance(op.opview, ProgramIdOp)}
 

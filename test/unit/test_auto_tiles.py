@@ -14,7 +14,7 @@ import pytest
 import tilec
 import tilec.language as tl
 from tilec.call.auto_tiles import AutoTiles, Tiles
-from tilec.call.call_class import CallClass, any_class, class_of, size_class
+from tilec.call.call_class import CallClass, any_class, class_of, class_of_specs, size_class
 from tilec.call.jit import Kernel
 from tilec.call.shared_code import SharedCode
 from tilec.call.specialization import specialize
@@ -96,6 +96,20 @@ def test_a_class_holds_sizes_whole_numbers_and_the_device() -> None:
     assert of(1000, 40).sizes == ((1024,), 40, None)
     assert "1024" in of(1000, 40).text
     assert "132" in of(1000, 40).text
+
+
+def test_where_rows_begin_is_a_class_of_its_own() -> None:
+    """In lines, or at multiples of less inside of them; by specs of dense arrays, too."""
+    found = []
+    for width in (5000, 5008, 5024, 5056):
+        values = product(1000, 5000, width)
+        parameters = specialize(matmul.parameters, values).parameters
+        found.append(class_of(parameters, values, H200))
+        shapes = {name: values[name].shape for name in "abc"}
+        assert class_of_specs(parameters, shapes, H200) == found[-1]
+    assert [one.pitches for one in found] == [(n, 16, 16) for n in (16, 32, 64, 128)]
+    assert len({one.sizes for one in found}) == 1
+    assert len({one.text for one in found}) == 4
 
 
 def test_specs_have_a_class_where_they_say_all_sizes() -> None:
@@ -623,4 +637,4 @@ def test_short_sides_want_rates_that_were_fitted() -> None:
     wanted = specialize(matmul.parameters, values)
     call = class_of(wanted.parameters, values, usual_machine(target))
     predicted = matmul._programs.choices(wanted, target)._predicted(call, make_context)
-    assert min(dict(tiles)["BM"] for tiles, _ in predicted) == 32
+    assert min(dict(tiles)["BM"] for tiles, *_ in predicted) == 32

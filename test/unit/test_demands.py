@@ -151,11 +151,13 @@ MAY_NAME = {
     "cli/opt.py": {"num_warps"},
     "checks/ring_play.py": {"cluster", "num_warps"},  # of CTAs whose rings are played
     "checks/ring_player.py": {"cluster"},
-    "call/auto_tiles.py": {"order"},  # of choices
+    "call/auto_tiles.py": {"cluster", "order"},  # chosen; of choices
     "call/jit.py": {"order"},
-    "call/shared_code.py": {"order"},
+    "call/shared_code.py": {"cluster", "order"},
     "costs/kernel_work.py": {"stages"},  # predicted
+    "costs/launch_work.py": {"cluster"},
     "costs/model.py": {"cluster", "stages"},
+    "costs/operand_work.py": {"cluster"},
     "costs/work.py": {"cluster", "stages"},  # predicted
     "tuning/measurement.py": {"order"},  # of timings
     "tuning/tune.py": {"order"},

@@ -2,7 +2,8 @@
 
 A kernel is compiled for any sizes; only which tiles are best depends on them. Sizes up to 16 are
 classes of their own, above that there are 16 an octave: arrays that grow by an element a call meet
-a new class seldom.
+a new class seldom. Rows that begin at multiples of 16, 32, 64 and 128 bytes are other classes, as a
+row that begins inside of a line of the caches takes part of one more.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilec.costs.dot_work import Memory
 from tilec.costs.machine import FIGURES, Machine
 from tilec.executable.kernel import Parameter
+from tilec.hardware.sizes import LINE_BYTES
 from tilec.runtime.array_list import undescribed
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.launcher import shape_of
-from tilec.terms.dtypes import BY_MLIR
+from tilec.terms.dtypes import BY_MLIR, ELEMENT_BYTES
 
 EXACT_SIZES = 16
 """Sizes up to here are classes of their own: the sides of the smallest tiles."""
@@ -35,22 +38,25 @@ Sizes = tuple[int, ...]
 class CallClass:
     """The class of a call, which decides its tiles. `sizes`: of each parameter, an array's shape,
     how many arrays and elements a list has, a whole number's value, or None of any other;
-    `machine`: where it runs."""
+    `pitches`: of each, the power of two of bytes, a line at most, at whose multiples rows of an
+    array begin; `machine`: where it runs."""
 
     sizes: tuple[Sizes | int | None, ...]
+    pitches: tuple[int, ...]
     machine: Machine
 
     @property
     def text(self) -> str:
         """The same in every process: what is kept on disk is kept under it."""
         figures = {name: getattr(self.machine, name) for name in FIGURES}
-        return f"{self.sizes} on {figures}"
+        return f"{self.sizes}, rows at {self.pitches} on {figures}"
 
     def arguments(self, parameters: Sequence[Parameter]) -> dict[str, Any]:
         """Arguments of this class by name, arrays without memory behind."""
+        known = zip(parameters, self.sizes, self.pitches, strict=True)
         return {
-            parameter.name: _described(parameter, size) if isinstance(size, tuple) else size or 0
-            for parameter, size in zip(parameters, self.sizes, strict=True)
+            one.name: _described(one, size, pitch) if isinstance(size, tuple) else size or 0
+            for one, size, pitch in known
         }
 
 
@@ -58,14 +64,16 @@ def class_of(
     parameters: Sequence[Parameter], values: Mapping[str, Any], machine: Machine
 ) -> CallClass:
     """The class of a call with these arguments, arrays described."""
-    return CallClass(tuple(_class(values[p.name]) for p in parameters), machine)
+    given = [values[parameter.name] for parameter in parameters]
+    return CallClass(tuple(map(_class, given)), tuple(map(_pitch, given)), machine)
 
 
 def class_of_specs(
     parameters: Sequence[Parameter], usual: Mapping[str, Any], machine: Machine
 ) -> CallClass | None:
     """The class of calls with these parameters; None where a size, or a whole number, is unknown.
-    `usual`: shapes and whole numbers by name, in place of sizes that parameters leave open.
+    `usual`: shapes and whole numbers by name, in place of sizes that parameters leave open; their
+    rows follow one another without gaps where strides are open, too.
 
     ValueError for a name or a rank that no parameter has.
     """
@@ -76,7 +84,8 @@ def class_of_specs(
     found = [_size_of(parameter, usual.get(parameter.name)) for parameter in parameters]
     if any(size == _UNKNOWN for size in found):
         return None
-    return CallClass(tuple(found), machine)
+    pitches = (_dense_pitch(one, usual.get(one.name)) for one in parameters)
+    return CallClass(tuple(found), tuple(pitches), machine)
 
 
 _UNKNOWN = -1
@@ -90,15 +99,21 @@ def _size_of(parameter: Parameter, usual: Any) -> Sizes | int | None:
         if BY_MLIR[parameter.dtype].kind is not int:
             return None
         return _UNKNOWN if usual is None else _class(usual)
+    sizes = _sizes_of(parameter, usual)
+    return _UNKNOWN if sizes is None else tuple(map(size_class, sizes))
+
+
+def _sizes_of(parameter: Parameter, usual: Any) -> Sizes | None:
+    """The sizes of an array, None where one is unknown."""
     known = zip(parameter.sizes, usual or parameter.sizes, strict=True)
     sizes = [given if size is None else size for size, given in known]
-    found = tuple(size_class(size) for size in sizes if size is not None)
-    return found if len(found) == len(sizes) else _UNKNOWN
+    found = tuple(size for size in sizes if size is not None)
+    return found if len(found) == len(sizes) else None
 
 
 def any_class(parameters: Sequence[Parameter], machine: Machine) -> CallClass:
     """A class that stands for sizes of which nothing is known."""
-    return CallClass(tuple(map(_unknown, parameters)), machine)
+    return CallClass(tuple(map(_unknown, parameters)), (LINE_BYTES,) * len(parameters), machine)
 
 
 def _unknown(parameter: Parameter) -> Sizes | int:
@@ -128,13 +143,37 @@ def _class(value: Any) -> Sizes | int | None:
     return None
 
 
-def _described(parameter: Parameter, shape: Sizes) -> ArrayView:
+def _pitch(value: Any) -> int:
+    """Bytes, a line at most, that all places where rows of an array begin are multiples of."""
+    if not isinstance(value, ArrayView) or len(value.shape) < 2:
+        return LINE_BYTES
+    return Memory.of(value.pointer, value.shape, value.strides, value.element_bytes).alignment
+
+
+def _dense_pitch(parameter: Parameter, usual: Any) -> int:
+    """The same of an array of which sizes are known: dense along its axis of stride 1, or the
+    last."""
+    if parameter.kind != "array" or parameter.rank < 2:
+        return LINE_BYTES
+    sizes = _sizes_of(parameter, usual)
+    assert sizes is not None  # else there is no class
+    width, axes = ELEMENT_BYTES[parameter.dtype], list(range(parameter.rank))
+    inner = parameter.strides.index(1) if 1 in parameter.strides else axes[-1]
+    strides, dense = dict.fromkeys(axes, 1), sizes[inner]
+    for axis in reversed([axis for axis in axes if axis != inner]):
+        known = parameter.strides[axis]
+        strides[axis], dense = dense if known is None else known, dense * sizes[axis]
+    return Memory.of(0, sizes, [strides[axis] for axis in axes], width).alignment
+
+
+def _described(parameter: Parameter, shape: Sizes, pitch: int) -> ArrayView:
     """An array of this shape as far as it is known: unit strides, and what others are multiples
     of; or a list."""
     if parameter.is_list:
         return undescribed(parameter, shape)
+    known_bytes = pitch // ELEMENT_BYTES[parameter.dtype] if pitch < LINE_BYTES else 0
     strides = tuple(
-        _FAR + (0 if known > 1 else 1) if stride is None else stride
+        _FAR + (known_bytes if known > 1 else 1) if stride is None else stride
         for stride, known in zip(parameter.strides, parameter.facts.strides, strict=True)
     )
     return ArrayView(parameter.facts.align % 16, shape, strides, parameter.dtype, ("host", 0))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tilec.costs.launch_work import ALONE
 from tilec.executable.kernel import CompiledKernel
 
 if TYPE_CHECKING:
@@ -30,16 +31,19 @@ class SharedCode:
         """The kernel for choices in this order: one that was compiled for the first of them, and
         for those behind it that were refused then, or a new one. Its report gives the reasons of
         this order. `key`: what else the code depends on."""
-        points = [(tiles.chosen, tiles.parts) for tiles in order]
+        points = [(tiles.chosen, tiles.parts, tiles.cluster) for tiles in order]
         prefixes = [tuple(points[: n + 1]) for n in range(len(order))]
         in_parts = any(tiles.parts > 1 for tiles in order)
+        in_clusters = any(tiles.cluster != ALONE for tiles in order)
         for prefix, tiles in zip(prefixes, order, strict=True):
             if (key, prefix) in self._known:
                 return _retold(self._known[key, prefix], tiles)
         found = compiled()
         for prefix, tiles in zip(prefixes, order, strict=True):
             same = all(found.constants[name] == value for name, value in tiles.chosen)
-            if same and (not in_parts or found.stripes == tiles.parts):
+            same &= not in_parts or found.stripes == tiles.parts
+            same &= not in_clusters or found.cluster == (*tiles.cluster, 1)
+            if same:
                 self._known[key, prefix] = found
                 break
         return found

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from tilec.call.specialization import Specialization
 from tilec.hardware.target import Target
-from tilec.terms.demands import SUM_PARTS
 
 if TYPE_CHECKING:
     from tilec.call.auto_tiles import AutoTiles
@@ -34,7 +33,9 @@ class TilePrograms:
         tiles = self.choices(wanted, target).choice(wanted.call, number)
         if tiles is None:
             return None
-        build = functools.partial(self._build, holds_rows=tiles.holds_rows, parts=tiles.parts)
+        build = functools.partial(
+            self._build, holds_rows=tiles.holds_rows, chosen_demands=tiles.demands
+        )
         return build(wanted, dict(tiles.chosen), tiles.reasons)
 
     def choices(self, wanted: Specialization, target: Target) -> AutoTiles:
@@ -56,19 +57,18 @@ class TilePrograms:
         context: Any = None,
         *,
         holds_rows: bool = False,
-        parts: int = 1,
+        chosen_demands: Mapping[str, Any] | None = None,
     ) -> Any:
         """The program with constants chosen for those that are left open. `context`: MLIR's, else
-        one of its own. `holds_rows`: whether tiles hold the rows that loops walk along; `parts`: in
-        how many parts sums are computed, if that was left open, too."""
-        demands = self._demands if parts == 1 else {**self._demands, SUM_PARTS.name: parts}
+        one of its own. `holds_rows`: whether tiles hold the rows that loops walk along;
+        `chosen_demands`: beside the author's, those that were chosen with the constants."""
         return importlib.import_module("tilec.frontend").build_module(
             self._fn,
             wanted.parameters,
             {**dict(wanted.constants), **chosen},
             grid=self._grid,
             index_bits=wanted.index_bits,
-            **demands,
+            **{**self._demands, **(chosen_demands or {})},
             auto=reasons,
             is_crowded=wanted.is_crowded,
             holds_rows=holds_rows,

@@ -35,6 +35,8 @@ from tilec.hardware.mma_shapes import WGMMA_M
 from tilec.hardware.target import Target
 from tilec.passes.contract import Report
 from tilec.passes.demands.kernels import teams_of
+from tilec.passes.programs.program_relations import program_axes
+from tilec.passes.programs.shared_loads import why_apart
 from tilec.passes.programs.sum_parts import find_sum, why_whole
 from tilec.terms.demands import NUM_WARPS, STAGES, SUM_PARTS
 
@@ -62,7 +64,7 @@ class ProgramWork:
     arrays; `atomics`: of those that are read and written at once. `stored`: of arrays, the sides of
     the largest tile that a program stores there, one a dimension. `summed`: the number of the loop
     that CTAs may sum in parts, None where there is none; `parts`: as many as the author demands,
-    None where that is open."""
+    None where that is open. `may_share`: whether clusters may load together what they share."""
 
     parameters: tuple[Parameter, ...]
     target: Target
@@ -81,6 +83,7 @@ class ProgramWork:
     stored: Mapping[str, tuple[int, ...]]
     summed: int | None
     parts: int | None
+    may_share: bool
 
 
 def read_program(
@@ -112,6 +115,7 @@ def read_program(
             found.stored,
             found.summed,
             demanded(function, SUM_PARTS),
+            why_apart(function, target) is None,
         )
 
 
@@ -316,7 +320,9 @@ def _operand(source: Source, axis: int, found: _Found) -> Operand:
     name = None
     if defining_op(array) is None:
         name = found.names[int(ir.BlockArgument(array).arg_number)]
-    return Operand(name, _bytes(source.load.result), shape(source.tile), axis, source.is_transposed)
+    axes = frozenset(program_axes(source.load.operation.operands))
+    nbytes, tile_shape = _bytes(source.load.result), shape(source.tile)
+    return Operand(name, nbytes, tile_shape, axis, source.is_transposed, axes)
 
 
 def _kind(dtype: str, precision: str) -> str:

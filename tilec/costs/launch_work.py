@@ -57,14 +57,23 @@ def _memories(values: Mapping[str, Any]) -> dict[str, Memory]:
     }
 
 
+ALONE = (1, 1)
+"""The cluster of a program by itself, along the first two axes of the grid."""
+
+
 def launch_work(
-    program: ProgramWork, values: Mapping[str, Any], grid: Any = None, parts: int = 1
+    program: ProgramWork,
+    values: Mapping[str, Any],
+    grid: Any = None,
+    parts: int = 1,
+    cluster: tuple[int, int] = ALONE,
 ) -> KernelWork:
     """The work of a launch on described arguments.
 
     `values`: an ArrayView or a number a parameter, by name. `grid`: the caller's, if there is one.
     `parts`: how many CTAs run each program, each a part of its loop of products, if the kernel does
-    not demand a number itself. ValueError where the kernel has no grid rule either.
+    not demand a number itself. `cluster`: programs along the first axes of the grid that load
+    together what they share. ValueError where the kernel has no grid rule either.
     """
     parts = parts if program.parts is None else program.parts
     arguments = [_plain(values[parameter.name]) for parameter in program.parameters]
@@ -74,7 +83,7 @@ def launch_work(
     if program.summed is not None:
         trips[program.summed] = -(-trips[program.summed] // parts)
     around = [prod(trips[number] for number in body.around) for body in program.bodies]
-    loops = _loops(program, around, _memories(values))
+    loops = _loops(program, around, _memories(values), cluster)
     arrays = {name: v for name, v in values.items() if isinstance(v, ArrayView)}
     used = program.reads | program.writes
     touched = [v for name, v in arrays.items() if name in used]
@@ -83,7 +92,8 @@ def launch_work(
     held = sum(_elements(v) * v.element_bytes for v in (touched or arrays.values()))
     each = sum(loop.trips * (loop.global_bytes + loop.stored_bytes) for loop in loops)
     skips = any(program.scalars.skips(point) for point in points)
-    busy = parts * (_busy(program, prod(sizes), arrays) if skips else prod(sizes))
+    ctas = prod(-(-n // side) * side for n, side in zip(sizes, (*cluster, 1), strict=True))
+    busy = parts * (_busy(program, ctas, arrays) if skips else ctas)
     work = Work(
         busy,
         program.warps,
@@ -97,6 +107,7 @@ def launch_work(
         longest=_longest(lengths),
         again_bytes=_again(program, around),
         parts=parts,
+        cluster=prod(cluster),
     )
     return KernelWork(work, sizes, program.reads, program.writes)
 
@@ -128,13 +139,16 @@ def _tiles(size: int, side: int) -> int:
 
 
 def _loops(
-    program: ProgramWork, around: Sequence[float], memories: Mapping[str, Memory]
+    program: ProgramWork,
+    around: Sequence[float],
+    memories: Mapping[str, Memory],
+    cluster: tuple[int, int],
 ) -> tuple[LoopWork, ...]:
     """The loops of a program, each run so many times (`around`), with the shared memory that
     results leave through beside rings."""
     rates = rates_of(program.target)
     loops = [
-        replace(filled(body.work, body.fills, memories, rates), trips=trips)
+        replace(filled(body.work, body.fills, memories, rates, cluster), trips=trips)
         for body, trips in zip(program.bodies, around, strict=True)
     ]
     if not any(loop.way is Way.ENGINE for loop in loops):

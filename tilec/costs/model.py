@@ -81,7 +81,7 @@ def predict(work: Work, machine: Machine) -> Prediction:
     if memory > busy:
         bound = "DRAM"
     waves = work.programs / (machine.multiprocessors * occupancy)
-    us += _gather(work, machine)
+    us += _gather(work, machine) + (rates.cluster if work.cluster > 1 else 0)
     return Prediction(
         us + _launch(work, shared, machine), occupancy, waves, shared, registers, bound
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from tilec.costs.dot_work import Memory, line_bytes, narrow_loads, way_of
+from tilec.costs.dot_work import Memory, is_read_across_k, line_bytes, narrow_loads, way_of
 from tilec.costs.rates import Rates
 from tilec.costs.work import WAYS, LoopWork, Unit, Way
 from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
@@ -17,13 +17,15 @@ from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
 class Operand:
     """A load of `nbytes` for one dot. `array`: its name, None where the load does not show it;
     `tile`: the sizes that the dot reads, `axis` that of k among the last two; `is_transposed`:
-    whether the tile is transposed on the way."""
+    whether the tile is transposed on the way. `programs`: the axes of the grid along which programs
+    read other tiles."""
 
     array: str | None
     nbytes: int
     tile: tuple[int, ...]
     axis: int
     is_transposed: bool
+    programs: frozenset[int]
 
     def memory(self, memories: Mapping[str, Memory]) -> Memory:
         """Says how what the dot reads lies in memory; the best where that is unknown."""
@@ -47,12 +49,17 @@ class Fill:
 
 
 def filled(
-    loop: LoopWork, fills: Sequence[Fill], memories: Mapping[str, Memory], rates: Rates
+    loop: LoopWork,
+    fills: Sequence[Fill],
+    memories: Mapping[str, Memory],
+    rates: Rates,
+    cluster: Sequence[int],
 ) -> LoopWork:
-    """Gives a loop with what its dots' operands take, `memories` by name of array."""
+    """Gives a loop with what its dots' operands take, `memories` by name of array; `cluster`: CTAs
+    along axes of the grid that load together what they share."""
     if not fills:
         return loop
-    way, staged, wasted, narrow, vectors = loop.way, 0, 0, 0, 0
+    way, staged, wasted, narrow, vectors, spared = loop.way, 0, 0, 0, 0, 0
     for fill in fills:
         operands = [(one.memory(memories), one.axis) for one in fill.operands]
         own = way_of(operands, fill.width, fill.unit)
@@ -64,15 +71,27 @@ def filled(
         narrow, vectors = narrow + elements, vectors + copies
         for one, (memory, _) in zip(fill.operands, operands, strict=True):
             rows = prod(one.tile) // one.tile[-1 if memory.contiguous == 1 else -2]
-            wasted += line_bytes(one.nbytes, one.nbytes // rows, memory, own, rates) - one.nbytes
+            sharing = _sharing(one, memory, fill, cluster)
+            lines = line_bytes(one.nbytes, one.nbytes // rows, memory, own, rates)
+            spared += one.nbytes - one.nbytes // sharing
+            wasted += lines // sharing - one.nbytes
             staged += 0 if own is Way.REGISTERS else one.nbytes
         staged += copies * VECTOR_BYTES if own is Way.REGISTERS else 0
     return replace(
         loop,
         way=way,
+        global_bytes=loop.global_bytes - spared,
         staged_bytes=staged,
         line_bytes=loop.global_bytes + wasted,
         narrow_loads=narrow,
         vector_copies=vectors,
         is_waited_for=any(fill.is_used_twice for fill in fills),
     )
+
+
+def _sharing(one: Operand, memory: Memory, fill: Fill, cluster: Sequence[int]) -> int:
+    """The number of CTAs of a cluster that load an operand together. What threads read into
+    registers across k each CTA reads in its own time."""
+    if is_read_across_k(memory, one.axis, fill.width, fill.unit):
+        return 1
+    return prod(size for axis, size in enumerate(cluster) if axis not in one.programs)

@@ -56,7 +56,7 @@ def predicted(
     work = in_parts(work_of(product, tile, splits, cluster, machine, stages), parts)
     found = predict(work, machine)
     unit = work.loops[0].unit
-    us = found.us + (machine.rates.cluster if work.cluster > 1 else 0)
+    us = found.us
     if splits > 1:
         # The second kernel reads the partial sums, which L2 holds.
         size = product.m * product.n * product.batch

@@ -88,9 +88,12 @@ CLUSTER = Demand(
     "a number of programs, or one for each axis of the grid",
     _is_box,
     ("cluster=2", "(1, 2)"),
-    "neighbours along the axes of the grid load together what they share",
+    "neighbours along the axes of the grid load together what they share. Also `tl.auto`'s choice "
+    "where rows begin inside of lines of L2 (Hopper)",
     in_ir=_as_tuple,
 )
+CHOSEN_CLUSTER = "clusters of programs"
+"""Among the reasons for what `tl.auto` came to: the cluster is no demand, but chosen as well."""
 CONSUMERS = Demand(
     "consumers",
     '"cooperative" or "pingpong"',

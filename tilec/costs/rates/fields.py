@@ -75,7 +75,8 @@ class Rates:
     `straggling`: rounds of programs after which it no longer matters that these differ in length
     (of at most two a multiprocessor the lengths themselves say it).
 
-    `gain`: how many times as fast as the usual tile another must be predicted to be taken for it.
+    `gain`: how many times as fast as the usual tile another must be predicted to be taken for it;
+    `shared_gain`: as one CTA a program, programs in clusters that load together what they share.
 
     Registers of compiled code. `other_registers`: a thread's, beside accumulators and loaded
     elements; `loaded_registers`: for each element that waits. `spilled`: time for each
@@ -133,6 +134,7 @@ class Rates:
     handed_on: float
     straggling: float
     gain: float
+    shared_gain: float
     other_registers: int
     loaded_registers: float
     spilled: float

@@ -1,0 +1,63 @@
+"""Which kernels the compiler may run in clusters whose CTAs load together what they share."""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects.def_use import defining_op
+from tilec.dialects.demands import is_demanded
+from tilec.dialects.effects import whole_of
+from tilec.dialects.gpu_tile import LaunchCount, TileOrderOp
+from tilec.dialects.tile import ArrayOp, Atomic, DotOp, FenceOp, LoadOp, PrintOp, TransposeOp
+from tilec.hardware.target import Feature, Target
+from tilec.passes.analysis.hazards import may_write, orders_memory
+from tilec.passes.demands.kernels import is_explicit, stripes_of, teams_of
+from tilec.passes.programs.program_relations import program_axes
+from tilec.passes.programs.sum_parts import find_sum, sum_parts_of
+from tilec.passes.rewriting.walk import all_ops, find_ops
+from tilec.terms.demands import CLUSTER, PERSISTENT
+
+_OWN = (Atomic, FenceOp, PrintOp, TileOrderOp, LaunchCount)
+"""What a kernel does that orders its programs itself, or that others notice if it is done twice."""
+
+
+def why_apart(function: ir.Operation, target: Target) -> str | None:
+    """Says why a kernel's programs do not run in clusters that share loads; None if they may.
+
+    Those of one loop of products do, whose operands are loaded as they are, equally many steps in
+    each program: CTAs of a cluster wait for each other. One whose program is outside the grid runs
+    another once more and stores nothing, so nothing that it does beside may be noticed.
+    """
+    if not (target.supports(Feature.CLUSTERS) and target.supports(Feature.WGMMA)):
+        return f"{target.name} has no clusters whose warpgroups multiply"
+    if any(is_demanded(function, one) for one in (CLUSTER, PERSISTENT)) or is_explicit(function):
+        return "the author says how programs run"
+    if stripes_of(function) > 1 or teams_of(function) > 1 or sum_parts_of(function) > 1:
+        return "CTAs share the programs already"
+    loop = find_sum(function)
+    if loop is None or program_axes(list(loop.operands)[:3]):
+        return "no loop, or none of the same length in all programs, multiplies"
+    if not all(_is_loaded(side, loop) for dot in find_ops(loop, DotOp) for side in _sides(dot)):
+        return "what is multiplied is not all loaded as it is"
+    ops = [op.opview for op in all_ops(function)]
+    if any(isinstance(op, _OWN) or may_write(op) or orders_memory(op) for op in ops):
+        return "programs do what others could notice"
+    arrays = [op for op in ops if isinstance(op, ArrayOp)]
+    written = [whole_of(op.array) for op in arrays if not op.is_load]
+    if any(whole_of(op.array) in written for op in arrays if op.is_load):
+        return "programs read what they write"
+    return None
+
+
+def _sides(dot: ir.Operation) -> list[ir.Value]:
+    return list(dot.operands)[:2]
+
+
+def _is_loaded(side: ir.Value, loop: ir.Operation) -> bool:
+    """Whether an operand is a tile as the loop loads it, or its transpose."""
+    op = defining_op(side)
+    while op is not None and isinstance(op.opview, TransposeOp):
+        op = defining_op(op.operands[0])
+    if op is None or not isinstance(op.opview, LoadOp):
+        return False
+    return op.block == loop.regions[0].blocks[0]
