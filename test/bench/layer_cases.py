@@ -111,16 +111,15 @@ def attention_backward(
     arrays = [row_major(n, "bf16", q if n in ("q", "o", "do", "dq") else k) for n in _BACKWARD]
     arrays += [row_major(name, "f32", q[:3]) for name in ("logs", "delta")]
     fixed, share = (("D", head), ("CAUSAL", causal)), ("SHARED", heads // kv_heads)
-    inputs, scale = ("q", "k", "v", "do", "logs", "delta"), 1 / math.sqrt(head)
+    given, scale = ("do", "logs", "delta"), 1 / math.sqrt(head)
     shared = "" if heads == kv_heads else f" {heads // kv_heads} a head"
     return LayerCase(
         "attention_backward",
         f"D{head} {length} {'causal' if causal else 'full'}{shared}",
         tuple(arrays),
         (
-            Step("weigh_gradients", ("o", "do", "delta"), (("D", head),)),
-            Step("key_gradients", (*inputs, "dk", "dv", scale), (*fixed, share)),
-            Step("query_gradients", (*inputs, "dq", scale), (*fixed, share)),
+            Step("query_gradients", ("q", "k", "v", "o", *given, "dq", scale), (*fixed, share)),
+            Step("key_gradients", ("q", "k", "v", *given, "dk", "dv", scale), (*fixed, share)),
         ),
         ("dq", "dk", "dv"),
         {"causal": causal, "scale": scale},

@@ -26,7 +26,7 @@ from tilec.examples.softmax import online_softmax, softmax
 from tilec.examples.tile_scales import tile_scaled_matmul
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
-from tilec.ops.gradient_kernels import key_gradients, query_gradients, weigh_gradients
+from tilec.ops.gradient_kernels import key_gradients, query_gradients
 from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
 
@@ -37,7 +37,7 @@ KERNELS: dict[str, Kernel] = {
     for kernel in (
         *(each for each in _DRAWN if isinstance(each, Kernel)),
         *(softmax, online_softmax, layer_norm, selective_scan),
-        *(key_gradients, query_gradients, weigh_gradients, multiply_by_experts),
+        *(key_gradients, query_gradients, multiply_by_experts),
         *(quantized_matmul, tile_scaled_matmul, convolve, attend_pages, join_splits),
         *(cross_entropy, histogram, rms_norm, rms_norm_gradients, sum_columns),
     )

@@ -190,9 +190,13 @@ def _gradients(of_keys: bool, width: int, causal: bool, **tiles: int) -> Case:
         scale = 1 / math.sqrt(width)
         o, logs, dq, dk, dv = attention_backward.reference(q, k, v, do, causal, scale)
         delta = (o * wide(do)).sum(-1).astype(np.float32)
-        given = [q, k, v, do, logs.astype(np.float32), delta]
-        outputs = {6: dk, 7: dv} if of_keys else {6: dq}
-        arguments = [*given, *[BF16] * len(outputs), scale]
+        logs = logs.astype(np.float32)
+        if of_keys:
+            arguments = [q, k, v, do, logs, delta, BF16, BF16, scale]
+            outputs = {6: dk, 7: dv}
+        else:
+            arguments = [q, k, v, o.astype(BF16), do, logs, np.float32, BF16, scale]
+            outputs = {6: delta, 7: dq}
         constants = {"D": max(16, 1 << (width - 1).bit_length()), "CAUSAL": causal, **tiles}
         return Call(kernel, arguments, outputs, 1e-2, constants)
 

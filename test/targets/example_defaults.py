@@ -35,8 +35,8 @@ Case = tuple[Kernel, list[str], Mapping[str, Any]]
 
 
 def _gradients(kernel: Kernel, made: str, width: int) -> Case:
-    rows = arrays("logs delta", "f32", 3)
-    specs = [*arrays("q k v do", "bf16", 4), *rows, *arrays(made, "bf16", 4), "scale:f32"]
+    given, rows = "q k v o do" if "dq" in made else "q k v do", arrays("logs delta", "f32", 3)
+    specs = [*arrays(given, "bf16", 4), *rows, *arrays(made, "bf16", 4), "scale:f32"]
     return kernel, specs, {"D": width}
 
 

@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from tilec.examples.running import compare, launch, poisoned
-from tilec.ops.gradient_kernels import key_gradients, query_gradients, weigh_gradients
+from tilec.ops.gradient_kernels import key_gradients, query_gradients
 
 
 def reference(q: Any, k: Any, v: Any, do: Any, causal: bool, scale: float) -> list[np.ndarray]:
@@ -45,10 +45,10 @@ def main() -> None:
         k, v = rng.standard_normal((2, 1, kv_heads, length, width)).astype(ml_dtypes.bfloat16)
         o, logs, *expected = reference(q, k, v, do, causal, scale)
         logs, delta = logs.astype(np.float32), poisoned(logs.shape, np.float32)
-        launch(weigh_gradients, o.astype(q.dtype), do, delta, D=16)
         dq, dk, dv = (poisoned(x.shape, x.dtype) for x in (q, k, v))
-        launch(key_gradients, q, k, v, do, logs, delta, dk, dv, scale, CAUSAL=causal, **tiles)
-        launch(query_gradients, q, k, v, do, logs, delta, dq, scale, CAUSAL=causal, **tiles)
+        how, o = {"CAUSAL": causal, **tiles}, o.astype(q.dtype)
+        launch(query_gradients, q, k, v, o, do, logs, delta, dq, scale, **how)
+        launch(key_gradients, q, k, v, do, logs, delta, dk, dv, scale, **how)
         for name, found, right in zip(("dq", "dk", "dv"), (dq, dk, dv), expected, strict=True):
             compare(f"{name}{' causal' if causal else ''}", found, right, 1e-2)
 

@@ -67,10 +67,10 @@ def _backward(
         return tuple(jax.numpy.zeros(x.shape, x.dtype) for x in (dq, dk, dv))
     given = _given(plan)
     new = jax.ShapeDtypeStruct(logs.shape, logs.dtype)
-    delta = call(gradient_kernels.weigh_gradients, out, gradient, new, D=plan.constants["DV"])
+    seen = (q, k, v, out, gradient, logs)
+    delta, dq = call(gradient_kernels.query_gradients, *seen, new, dq, **given)
     seen = (q, k, v, gradient, logs, delta)
-    of_keys = call(gradient_kernels.key_gradients, *seen, dk, dv, **given)
-    return call(gradient_kernels.query_gradients, *seen, dq, **given), *of_keys
+    return dq, *call(gradient_kernels.key_gradients, *seen, dk, dv, **given)
 
 
 def _plan(q: Any, k: Any, v: Any, causal: bool, window: int | None, scale: float | None) -> Plan:

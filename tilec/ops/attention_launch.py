@@ -222,16 +222,16 @@ def attention_gradients(
     made = tuple(call.add(f"d{name}", call.views[name].shape, dtype) for name in "qkv")
     packed = PACKED in call.views
     kind, spans = ("packed_", ("starts", "key_starts")) if packed else ("", ())
-    seen = ("q", "k", "v", "do", "logs", "delta", *spans)
+    seen = ("do", "logs", "delta", *spans)
     given = {**plan.numbers, **plan.constants}
     if 0 not in plan.out_shape:
-        call.launch("weigh_gradients", ("out", "do", "delta"), {"D": given["DV"]})
+        most = {"longest": plan.longest[0]} if packed else {}
+        names = ("q", "k", "v", "out", *seen, "dq")
+        call.launch(f"{kind}query_gradients", names, {**given, **most})
     if 0 not in call.views["k"].shape:
         most = {"longest": plan.longest[1]} if packed else {}
-        call.launch(f"{kind}key_gradients", (*seen, "dk", "dv"), {**given, **most})
-    if 0 not in plan.out_shape:
-        most = {"longest": plan.longest[0]} if packed else {}
-        call.launch(f"{kind}query_gradients", (*seen, "dq"), {**given, **most})
+        names = ("q", "k", "v", *seen, "dk", "dv")
+        call.launch(f"{kind}key_gradients", names, {**given, **most})
     if sinks is None:
         return made
     dsinks = call.add("dsinks", (plan.shapes.heads,), tl.f32)

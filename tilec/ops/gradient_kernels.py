@@ -1,9 +1,10 @@
 """The gradients of attention (arXiv:2307.08691, B.4), for `attention_gradients`.
 
 Scores are computed again, block by block, from the base-2 logarithm of each query's sum of weights.
-One kernel holds keys and walks over the queries that see them, of all heads that share them; one
-holds queries and walks over the keys. Blocks that all queries see whole are not masked. No atomics:
-the same bits every time.
+One kernel holds queries and walks over the keys; it also says what the softmax takes off each
+score, which the other one needs: that holds keys and walks over the queries that see them, of all
+heads that share them. Blocks that all queries see whole are not masked. No atomics: the same bits
+every time.
 """
 
 # Of a kernel's functions only what a checker cannot infer is annotated.
@@ -94,22 +95,31 @@ def walk_queries(
     return dkey * scale, dvalue
 
 
+def taken_off(o: Any, do: Any, at: Any, many: Any, width: Any) -> Any:
+    """What the softmax takes off the scores of `many` queries from `at` on: sums of o * do over the
+    elements of a head. Loaded anew, as threads add up neighbours: the products' copy of `do` comes
+    by tensor copies, which no register then keeps from running ahead."""
+    output, grad = (tl.load(x, (*at, 0), (1, many, width)).to(tl.f32) for x in (o, do))
+    return tl.reshape(tl.sum(output * grad, 2), (many,))
+
+
 def walk_keys(
-    query: Any, grad: Any, arrays: Any, place: Any, span: Any, how: Any, drop: Any, size: Any
-) -> Any:
+    query: Any, grad: Any, off: Any, arrays: Any, place: Any, span: Any, how: Any, drop: Any,
+    size: Any,
+) -> Any:  # fmt: skip
     """dq of a block of queries, from all keys that they see, `size` at a time.
 
-    `arrays`: q, k, v, logs, delta. `place`: batch, head, row of the first query; head and first row
-    of the keys. `span`: the first query of the block, how many keys there are.
+    `off`: of each query, `taken_off`. `arrays`: q, k, v, logs. `place`: batch, head, row of the
+    first query; head and first row of the keys. `span`: the first query of the block, how many keys
+    there are.
     """
-    q, k, v, logs, delta = arrays
+    q, k, v, logs = arrays
     (batch, head, start), (of, begin) = place
     m, keys = span
     scale, cap, causal, window = how
     many, width = query.shape
     factor, bend = bent(scale, cap)
-    at = (batch, head, start + m)
-    log, off = (tl.load(x, at, many)[:, None] for x in (logs, delta))
+    log, off = tl.load(logs, (batch, head, start + m), many)[:, None], off[:, None]
     dquery = tl.zeros((many, width), tl.f32)
     rows = m + tl.arange(many)[:, None]
     end, seen, first, bound = keys, keys, 0, keys
@@ -132,16 +142,6 @@ def walk_keys(
         dscore = of_scores(weight, tl.dot(grad, value.T), off, slope, kept, drop[0])
         dquery = tl.dot(dscore.to(key.dtype), key, dquery)
     return dquery * scale
-
-
-@tilec.kernel(grid=lambda o, BM: (tl.cdiv(o.shape[2], BM), o.shape[1], o.shape[0]))
-def weigh_gradients(
-    o: tl.array, do: tl.array, delta: tl.array, D: tl.const, BM: tl.const = tl.auto
-):
-    """delta = sum of o * do over the elements of a head: what the softmax takes off each score."""
-    at = (tl.program_id(2), tl.program_id(1), tl.program_id(0) * BM)
-    output, grad = tl.load(o, (*at, 0), (BM, D)), tl.load(do, (*at, 0), (BM, D))
-    tl.store(delta, at, tl.sum(output.to(tl.f32) * grad.to(tl.f32), 1))
 
 
 @tilec.kernel(grid=lambda logs: logs.shape[1])
@@ -181,7 +181,8 @@ def key_gradients(
     BM: tl.const = tl.auto,
     BN: tl.const = tl.auto,
 ):
-    """dk, dv of BN keys; parameters are those of `attention`, and what it gave."""
+    """dk, dv of BN keys; parameters are those of `attention`, what it gave, and the `delta` that
+    `query_gradients` gave."""
     batch, head, n = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BN
     key = tl.load(k, (batch, head, n, 0), (BN, D))
     value = tl.load(v, (batch, head, n, 0), (BN, D if DV is None else DV))
@@ -204,6 +205,7 @@ def query_gradients(
     q: tl.array,
     k: tl.array,
     v: tl.array,
+    o: tl.array,
     do: tl.array,
     logs: tl.array,
     delta: tl.array,
@@ -220,12 +222,17 @@ def query_gradients(
     BM: tl.const = tl.auto,
     BN: tl.const = tl.auto,
 ):
-    """dq of BM queries; parameters are those of `attention`, and what it gave."""
+    """dq of BM queries, and `delta`: what the softmax takes off their scores; parameters are those
+    of `attention`, and what it gave."""
     batch, head, m = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BM
+    width: tl.const = D if DV is None else DV
+    off = taken_off(o, do, (batch, head, m), BM, width)
+    tl.store(delta, (batch, head, m), off)
     dquery = walk_keys(
         tl.load(q, (batch, head, m, 0), (BM, D)),
-        tl.load(do, (batch, head, m, 0), (BM, D if DV is None else DV)),
-        (q, k, v, logs, delta),
+        tl.load(do, (batch, head, m, 0), (BM, width)),
+        off,
+        (q, k, v, logs),
         ((batch, head, 0), (head // SHARED, 0)),
         (m, k.shape[2]),
         (scale, cap, CAUSAL, window),

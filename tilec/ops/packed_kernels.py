@@ -15,7 +15,7 @@ from typing import Any
 import tilec
 import tilec.language as tl
 from tilec.ops.attention_kernel import begin, finish, put, sink_of, walk
-from tilec.ops.gradient_kernels import walk_keys, walk_queries
+from tilec.ops.gradient_kernels import taken_off, walk_keys, walk_queries
 
 
 def span_of(starts: Any, number: Any) -> Any:
@@ -127,6 +127,7 @@ def packed_query_gradients(
     q: tl.array,
     k: tl.array,
     v: tl.array,
+    o: tl.array,
     do: tl.array,
     logs: tl.array,
     delta: tl.array,
@@ -150,11 +151,15 @@ def packed_query_gradients(
     sequence, head, m = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BM
     start, length = span_of(starts, sequence)
     first, keys = span_of(starts if key_starts is None else key_starts, sequence)
+    width: tl.const = D if DV is None else DV
     if m < length:
+        off = taken_off(o, do, (0, head, start + m), BM, width)
+        put(delta, head, start, m, length, off)
         dquery = walk_keys(
             tl.load(q, (0, head, start + m, 0), (BM, D)),
-            tl.load(do, (0, head, start + m, 0), (BM, D if DV is None else DV)),
-            (q, k, v, logs, delta),
+            tl.load(do, (0, head, start + m, 0), (BM, width)),
+            off,
+            (q, k, v, logs),
             ((0, head, start), (head // SHARED, first)),
             (m, keys),
             (scale, cap, CAUSAL, window),
