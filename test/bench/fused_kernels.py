@@ -46,7 +46,7 @@ def dequantised_product(
 @tilec.kernel(grid=_tiles)
 def gated_product(
     a: tl.array, b: tl.array, g: tl.array, c: tl.array,
-    BM: tl.const = 128, BN: tl.const = 128, BK: tl.const = 64,
+    BM: tl.const = tl.auto, BN: tl.const = tl.auto, BK: tl.const = tl.auto,
     STAGES: tl.const = None, WARP_SPECIALIZE: tl.const = None,
 ):  # fmt: skip
     """c = silu(a @ g) * (a @ b): both products read a once."""
