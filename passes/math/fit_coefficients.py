@@ -189,7 +189,7 @@ FITS = (
     odd("atan", mp.atan, mp.mpf(1), {"f32": 9, "f64": 20}),
     odd("asin", mp.asin, mp.mpf("0.5"), {"f32": 5, "f64": 13}),
     odd("sinh", mp.sinh, mp.mpf(2), {"f32": 6, "f64": 11}),
-    odd("tanh", mp.tanh, mp.mpf("0.55"), {"f32": 5}),
+    odd("tanh", mp.tanh, mp.mpf("0.6"), {"f32": 5}),
     Fit(
         "erf",
         "erf(x) = x + x p(x**2)",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from tilec.passes.math.coefficients import COEFFICIENTS
-from tilec.passes.math.exponential import exp, exp_halved, expm1
+from tilec.passes.math.exponential import LOG2_E, exp2_flushing, exp_halved, expm1
 from tilec.passes.math.kinds import F32
 from tilec.passes.math.logarithm import log1p
 from tilec.passes.math.scalar_builder import Scalar, ScalarBuilder
@@ -41,12 +41,17 @@ def cosh(b: ScalarBuilder, x: Scalar) -> Scalar:
 
 
 def tanh(b: ScalarBuilder, x: Scalar) -> Scalar:
-    """1 - 2 / (exp(2 x) + 1); near zero a polynomial (f32) or expm1 (f64)."""
+    """1 - 2 / (exp(2 x) + 1); near zero a polynomial (f32) or expm1 (f64).
+
+    Of exp(2 x), whose relative error counts 2 exp(2 x) / (exp(2 x) + 1)**2 / tanh(x) times, 0.66
+    at 0.6 and less beyond, ex2 of one product is as good as `exp`, which has seven instructions.
+    """
     magnitude = b.absolute(x)
     if x.kind == F32:
-        far = 1.0 - _reciprocal(b, exp(b, magnitude * 2.0) + 1.0) * 2.0
+        grown = exp2_flushing(b, magnitude * (2 * LOG2_E))
+        far = b.fma(_reciprocal(b, grown + 1.0), -2.0, 1.0)
         near = _odd_polynomial(b, "tanh", magnitude)
-        return b.copysign(b.where(magnitude < 0.55, near, far), x)
+        return b.copysign(b.where(magnitude < 0.6, near, far), x)
     grown = expm1(b, b.where(magnitude > 22.0, 22.0, magnitude) * 2.0)
     return b.copysign(grown / (grown + 2.0), x)
 

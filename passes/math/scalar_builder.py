@@ -19,7 +19,7 @@ from mlir import ir
 from tilec.passes.math.kinds import I1, I32, I64, Kind, Number, Vocabulary
 
 _FLOAT_PREDICATES = {"eq": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5, "une": 13, "uno": 14}
-_INTEGER_PREDICATES = {"eq": 0, "une": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
+_INTEGER_PREDICATES = {"eq": 0, "une": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5, "ult": 6}
 
 
 class Scalar:
