@@ -297,6 +297,19 @@ def test_quotients_of_multiples(target: str) -> None:
     assert np.isnan(out.reshape(5, 32)[3]).all()
 
 
+def test_quotients_of_where_programs_begin(target: str) -> None:
+    """Five programs are two rows of 64 and a half; rows are 70 apart."""
+    x, y, n = random(4 * 70), random(4 * 70), 151
+    out, left = poisoned(160), np.full(160, 77, np.int32)
+    kernel_of("quotients")[5](x, y, out, left, 70, n)
+    row, column = np.divmod(np.arange(n + 1), 64)
+    place = row * 70 + column
+    np.testing.assert_array_equal(out[:n], x[place[:-1]] + y[place[1:]])
+    program, element = np.divmod(np.arange(n), 32)
+    np.testing.assert_array_equal(left[:n], np.trunc((program * 64 - 64 + element) / 64))
+    assert np.isnan(out[n:]).all()
+
+
 def test_heads_are_a_dimension(target: str) -> None:
     x, out = random(3, 21, 64, dtype=np.float16), poisoned((3, 21, 64), np.float16)
     kernel_of("heads")[2, 3](x, out, 21 * 64, 64, 19)

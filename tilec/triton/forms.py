@@ -337,6 +337,10 @@ def _quotient(forms: Forms, op: Op) -> Form:
 
 
 def _remainder(forms: Forms, op: Op) -> Form:
+    """0 of what divides without a rest; of a tile, coordinates that wrap."""
+    one, two = map(forms.integer, op.operands)
+    if one is not None and two is not None and two.constant and one.divided(two) is not None:
+        return ZERO
     if op.result.type.shape is None:
         return forms._opaque(op.result)
     return forms.wrapped(op, *map(forms.integer, op.operands))

@@ -1,7 +1,7 @@
 """Brings a kernel, as it is read, into the form that is planned and built: one block of structured
 control flow, no calls, pointers and numbers for arguments, no regions that map elements, no
-accesses by descriptor but loads and stores of rectangles, and each pointer from one argument where
-that can be.
+accesses by descriptor but loads and stores of rectangles, each pointer from one argument where that
+can be, and quotients of where programs begin.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from tilec.triton.lift import lift
 from tilec.triton.map_elementwise import expand_maps
 from tilec.triton.pointer_choices import split_choices
 from tilec.triton.program import Function
+from tilec.triton.quotients import split_quotients
 
 
 def normalized(function: Function, nan: frozenset[str] = frozenset()) -> Function:
@@ -28,4 +29,5 @@ def normalized(function: Function, nan: frozenset[str] = frozenset()) -> Functio
     function = without_descriptors(function, nan)
     expand_descriptor_accesses(function)
     split_choices(function)
+    split_quotients(function)
     return function
