@@ -8,6 +8,8 @@
 !many = tensor<256xi32, #gpu_tile.layout<"T(128):(1@0) V(2):(128@0)">>
 !each_row = tensor<256xi32, #gpu_tile.layout<"T(8,16):(0,1@0) V(16):(16@0)">>
 !few = tensor<32xi32, #gpu_tile.layout<"T(32,4):(1@0,0) V():()">>
+#once = #gpu_tile.layout<"T(128):(4@0) V(4):(1@0)">
+!both = tensor<512xf32, #gpu_tile.layout<"T(64,2):(8@0,0) V(8):(1@0)">>
 !each = tensor<32xi32, #gpu_tile.layout<"T(8,16):(1@0,0) V(4):(8@0)">>
 
 // CHECK-LABEL: @again
@@ -31,6 +33,29 @@ func.func @many(%x: !rows) -> !b attributes {tile.kernel} {
   %t = "tile.load"(%x, %zero) {dims = array<i32: 0>, padding = 0 : i32, options = {}} : (!rows, index) -> !a
   %y = "gpu_tile.convert_layout"(%t) : (!a) -> !b
   return %y : !b
+}
+
+// A larger tile, for as many accesses a thread as there were: 16 bytes for 8.
+// CHECK-LABEL: @row
+// CHECK: %[[LOAD:.*]] = "tile.load"{{.*}} -> tensor<512xbf16, #gpu_tile.layout<"T(64,2):(8@0,0) V(8):(1@0)">>
+// CHECK-NEXT: %[[WIDE:.*]] = arith.extf %[[LOAD]]
+// CHECK-NEXT: return %[[WIDE]]
+func.func @row(%x: memref<?xbf16, strided<[1]>>) -> !both attributes {tile.kernel} {
+  %zero = arith.constant 0 : index
+  %t = "tile.load"(%x, %zero) {dims = array<i32: 0>, padding = 0.0 : bf16, options = {}} : (memref<?xbf16, strided<[1]>>, index) -> tensor<512xbf16, #once>
+  %w = arith.extf %t : tensor<512xbf16, #once> to tensor<512xf32, #once>
+  %y = "gpu_tile.convert_layout"(%w) : (tensor<512xf32, #once>) -> !both
+  return %y : !both
+}
+
+// Of 4 bytes it takes two for one.
+// CHECK-LABEL: @row_of_words
+// CHECK: gpu_tile.convert_layout
+func.func @row_of_words(%x: memref<?xf32, strided<[1]>>) -> !both attributes {tile.kernel} {
+  %zero = arith.constant 0 : index
+  %t = "tile.load"(%x, %zero) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (memref<?xf32, strided<[1]>>, index) -> tensor<512xf32, #once>
+  %y = "gpu_tile.convert_layout"(%t) : (tensor<512xf32, #once>) -> !both
+  return %y : !both
 }
 
 // But the numbers of rows for products are loaded so: a load role converts nothing.
