@@ -142,9 +142,13 @@ def walked(x: tl.array, y: tl.array, N: tl.const, NEEDED: tl.const):
     tl.store(y, 0, total)
 
 
-@pytest.mark.parametrize(("needed", "warps"), [(True, 4), (False, 8)])
-def test_warps_that_meet_in_loops(needed: bool, warps: int) -> None:
-    constants = {"N": 2048, "NEEDED": needed}
+@pytest.mark.filterwarnings("ignore:.*registers")  # of the longest, two tiles of 32 a thread
+@pytest.mark.parametrize(
+    ("elements", "needed", "warps"),
+    [(2048, True, 4), (2048, False, 8), (16384, True, 16), (32768, True, 32)],
+)
+def test_warps_that_meet_in_loops(elements: int, needed: bool, warps: int) -> None:
+    constants = {"N": elements, "NEEDED": needed}
     compiled = walked.compile(["x:f32[?]", "y:f32[?]"], constants, target="sm_90a")
     assert compiled.threads == 32 * warps
 
