@@ -241,7 +241,8 @@ def test_loops_along_rows_take_tiles_by_their_length() -> None:
 
 
 def test_short_rows_take_a_tile_that_holds_them() -> None:
-    """Up to five eighths of the smallest tile of long rows, in eight sizes an octave."""
+    """Up to five eighths of the smallest tile of long rows, in eight sizes an octave; and up to
+    three such tiles, which would each be one round of the loop, in steps of a quarter."""
 
     def first(columns: int) -> int:
         values = {"x": array(99, columns, dtype="f16"), "y": array(99, columns, dtype="f16")}
@@ -249,7 +250,10 @@ def test_short_rows_take_a_tile_that_holds_them() -> None:
 
     found = {columns: first(columns) for columns in (1, 33, 145, 160, 530, 640)}
     assert found == {1: 32, 33: 64, 145: 160, 160: 160, 530: 576, 640: 640}
-    assert first(641) >= 1024
+    assert {columns: first(columns) for columns in (641, 1024)} == {641: 1024, 1024: 1024}
+    found = {columns: first(columns) for columns in (1025, 1500, 3072)}
+    assert found == {1025: 1280, 1500: 1536, 3072: 3072}
+    assert first(3073) in (1024, 2048, 4096)
 
 
 @tilec.kernel(grid=lambda y: y.shape[0])
