@@ -71,7 +71,9 @@ def plan_roles(
     Beside a multiply role nobody holds accumulators, so registers stay where they are, and both
     roles take one warp; the load role `COPYING_WARPS` where its threads copy (`copying`). Otherwise
     what the load role gives up the others get: registers move between whole warpgroups in multiples
-    of 8 (PTX ISA 9.0, "setmaxnreg"), so the one warp that loads brings three idle ones.
+    of 8 (PTX ISA 9.0, "setmaxnreg"), so the one warp that loads brings three idle ones. Where all
+    have what they can use from the start none move, and it comes alone, unless a warpgroup copies:
+    a multiprocessor then has registers for more CTAs.
     `load_least`: what a thread of the load role wants; `live`: what the others' tiles take at once.
     Where both do not fit the others come first.
     """
@@ -85,7 +87,7 @@ def plan_roles(
     load, compute = _registers(target, teams * warps, load_least, live)
     return {
         "compute": RoleShape(0, warps, compute),
-        "load": RoleShape(teams * warps, WARPGROUP_WARPS, load),
+        "load": RoleShape(teams * warps, WARPGROUP_WARPS if load or copying else 1, load),
     }
 
 
