@@ -218,3 +218,29 @@ def test_warps_of_rows_that_meet_often(weighted: bool, warps: int) -> None:
     specs = [f"{name}:f32[?:4]" for name in ("x", "weight", "y")]
     compiled = scored.compile(specs, {"WEIGHTED": weighted}, target="sm_80")
     assert compiled.threads == 32 * warps
+
+
+@tilec.kernel(grid=(1,))
+def compared(x: tl.array, rows: tl.array, y: tl.array):
+    """Products of 16 rows of 128 elements with each of some rows."""
+    here = tl.load(x, (0, 0), (16, 128))
+    for j in tl.range(0, rows.shape[0]):
+        row = tl.load(rows, (j, 0), (1, 128))
+        tl.store(y, (0, j), tl.sum(here * row, 1)[:, None])
+
+
+@tilec.kernel(grid=(1,))
+def gathered_up(x: tl.array, rows: tl.array, y: tl.array):
+    """The same, of what the rows add up to."""
+    here = tl.load(x, (0, 0), (16, 128))
+    for j in tl.range(0, rows.shape[0]):
+        row = tl.load(rows, (j, 0), (1, 128))
+        here = here * 0.5 + row
+        tl.store(y, (0, j), tl.sum(here * row, 1)[:, None])
+
+
+@pytest.mark.parametrize(("kernel", "warps"), [(compared, 4), (gathered_up, 16)])
+def test_warps_that_reduce_more_than_they_load(kernel: Kernel, warps: int) -> None:
+    """A tile that a loop only reads takes no more threads than one that it loads."""
+    specs = [f"{name}:f32[?,?:4;?:4,1]" for name in ("x", "rows", "y")]
+    assert kernel.compile(specs, target="sm_90a").threads == 32 * warps

@@ -32,8 +32,9 @@ FMA_ACCUMULATORS_PER_THREAD = 64
 STREAMED_PER_THREAD = 8
 """Elements of a tile that is loaded in a loop: short tiles in many threads hide latency best."""
 WAITED_PER_THREAD = 16
-"""Of all that an iteration loads where threads exchange results in each: fewer warps meet sooner,
-and other programs compute meanwhile (cross-entropy and gradients of norms, H200)."""
+"""Of all that an iteration loads, or of the tile that it reduces, where threads exchange results in
+each: fewer warps meet sooner, and other programs compute meanwhile (cross-entropy and gradients of
+norms, H200)."""
 CARRIED_PER_THREAD, CARRIED_MORE = 4, 4
 """The same of a tile that a loop carries, where it has at least the second times as many elements
 as any that it loads: what is computed of it is what an iteration takes (selective scans of 32
@@ -108,8 +109,9 @@ the time in which a multiprocessor begins a CTA stays in one (`passes/pack_progr
 class _Program:
     """What the rules look at. `accumulators`: of the `products` dots that share a block, where they
     are most; `blocks`: those of every block. `meetings`: reductions that run once; `streamed`:
-    elements that blocks of loops load, `largest` the most of one tile; `waits`: whether a reduction
-    runs in a loop that needs its result. `slots`: of the instructions of all elements.
+    elements that blocks of loops load, `largest` the most of one tile; `carried`: of the largest
+    tile that a loop carries; `waited`: of the largest that a loop reduces whose result it needs, 0
+    without. `slots`: of the instructions of all elements.
     `exchanged`: by shapes of tiles, the axes along which their elements exchange places; `steps`:
     by shapes, axes and masks, the words of what exchanges places together, by dtypes; `moved`:
     elements, as often as they change places; `loaded`: those of each load that runs once. `scans`:
@@ -128,7 +130,8 @@ class _Program:
     meetings: int = 0
     streamed: dict[ir.Block, int] = field(default_factory=dict)
     largest: int = 0
-    waits: bool = False
+    carried: int = 0
+    waited: int = 0
     slots: int = 0
     exchanged: dict[tuple[int, ...], set[int]] = field(default_factory=dict)
     steps: dict[tuple[tuple[int, ...], int, int], dict[str, int]] = field(default_factory=dict)
@@ -232,12 +235,14 @@ def _meeting_often(program: _Program) -> int:
 
 def _looping(program: _Program, lanes: int, size: str) -> tuple[int, str] | None:
     """Of a program that loads tiles in a loop; None of others."""
-    if program.elements >= CARRIED_MORE * program.largest > 0:
+    if program.carried >= CARRIED_MORE * program.largest > 0:
         return program.elements // (CARRIED_PER_THREAD * lanes), f"{size}, of few loaded in a loop"
-    if program.streamed and program.waits:
+    if program.streamed and program.waited:
         loaded = max(program.streamed.values())
-        why = f"{loaded} elements loaded in a loop whose threads meet"
-        return loaded // (WAITED_PER_THREAD * lanes), why
+        did = "loaded" if loaded >= program.waited else "reduced"
+        most = max(loaded, program.waited)
+        why = f"{most} elements {did} in a loop whose threads meet"
+        return most // (WAITED_PER_THREAD * lanes), why
     if not program.streamed:
         return None
     wanted = program.elements // (STREAMED_PER_THREAD * lanes)
@@ -278,6 +283,7 @@ def _look_at(function: ir.Operation) -> _Program:
             if is_tile(result):
                 program.elements = max(program.elements, prod(shape(result)))
                 program.slots += issue_slots(op) * prod(shape(result))
+                program.carried = max(program.carried, _carried(op, result))
         if isinstance(view, tile.DotOp):
             together = program.blocks.setdefault(op.block, [])
             together.append(prod(shape(view.acc)))
@@ -293,7 +299,7 @@ def _look_at(function: ir.Operation) -> _Program:
             program.scans |= isinstance(view, tile.ScanOp)
             program.met_along.add((shape(view.inputs[0]), view.axis))
             program.meetings += depth_factor(op) == 1
-            program.waits |= depth_factor(op) > 1 and is_needed(op)
+            program.waited = max(program.waited, _waited(op))
         elif isinstance(view, tile.ExchangeOp):
             program.reduces = True
             program.exchanged.setdefault(shape(view.src), set()).add(view.axis)
@@ -306,6 +312,17 @@ def _look_at(function: ir.Operation) -> _Program:
 
     function.walk(visit)
     return program
+
+
+def _waited(reduction: ir.Operation) -> int:
+    """Elements of the tile that a loop reduces and needs the result of, 0 where it does not."""
+    needed = depth_factor(reduction) > 1 and is_needed(reduction)
+    return prod(shape(reduction.operands[0])) if needed else 0
+
+
+def _carried(op: ir.Operation, result: ir.Value) -> int:
+    """Elements of a tile that a loop hands on, 0 of other ops' results."""
+    return prod(shape(result)) if op.name in ("scf.for", "scf.while") else 0
 
 
 def _look_at_access(op: ir.Operation, program: _Program) -> None:
