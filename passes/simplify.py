@@ -8,6 +8,8 @@ MLIR 22 treats dynamic ops as opaque: it never merges, drops or moves them. Ops 
 merged here when name, operands, attributes, types and regions agree and one dominates the other
 (same or enclosing block), dropped when unused, and moved out of loops that do not define their
 operands.
+A comparison with 0 of what a loop counts up from 0 on is decided: no branch stands between the loop
+and what each of its iterations does.
 A product added to what a loop carries, `acc += a @ b`, starts from it: `dot(a, b, acc)`. The sum
 may be contracted to that as to an fma, and is made where the product is, not in registers.
 Does not handle: memory accesses (never moved).
@@ -21,13 +23,17 @@ from mlir.passmanager import PassManager
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.tile import DotOp
+from tilec.dialects.types import bit_width, is_tile
+from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.loops import is_inside
-from tilec.passes.rewriting.scalars import is_zero
+from tilec.passes.rewriting.scalars import i1_constant, is_zero
 from tilec.passes.rewriting.walk import all_ops, find_ops, is_pure
 
 _UPSTREAM = "builtin.module(func.func(canonicalize,cse,loop-invariant-code-motion))"
 _LOOPS = ("scf.for", "scf.while")
+_SIGN = {2: False, 5: True}
+"""What `x < 0` and `x >= 0`, by arith.cmpi's numbers, are where no x is negative."""
 
 
 @tile_pass(requires=Level.TILE, ensures=None)
@@ -36,12 +42,47 @@ def simplify(module: ir.Module, context: PassContext) -> None:
     _drop_unused(module)
     for dot in find_ops(module.operation, DotOp):
         _add_into(dot.opview)
+    _decide_signs(module)
     PassManager.parse(_UPSTREAM).run(module.operation)
     for function in module.body.operations:
         for region in function.operation.regions:
             for block in region.blocks:
                 _simplify_block(block, {})
     _drop_unused(module)
+
+
+def _decide_signs(module: ir.Module) -> None:
+    """Replaces the comparisons `i >= 0` and `i < 0` of a loop's own counter by what they are."""
+    for op in list(all_ops(module.operation)):
+        if op.name != "arith.cmpi" or is_tile(op.results[0]):
+            continue
+        number, (counter, zero) = op.attributes["predicate"].value, op.operands
+        if number in _SIGN and constant_of(zero) == 0 and _counts_from_zero(counter):
+            with ir.InsertionPoint(op), op.location:
+                op.results[0].replace_all_uses_with(i1_constant(_SIGN[number]))
+            op.erase()
+
+
+def _counts_from_zero(value: ir.Value) -> bool:
+    """Whether a value is the counter of a loop that begins at 0 or above (steps are positive), or
+    that counter in fewer bits, which hold it."""
+    bits = None
+    cast = defining_op(value, "arith.index_cast")
+    if cast is not None:
+        bits, value = bit_width(cast.results[0].type), cast.operands[0]
+    if not isinstance(value.owner, ir.Block) or ir.BlockArgument(value).arg_number:
+        return False
+    loop = value.owner.owner
+    first = constant_of(loop.operands[0]) if loop.name == "scf.for" else None
+    return first is not None and first >= 0 and (bits is None or _fits(loop.operands[1], bits))
+
+
+def _fits(number: ir.Value, bits: int) -> bool:
+    """Whether an index, which is not negative, is known to fit a signed integer of so many bits."""
+    cast, known = defining_op(number, "arith.index_cast"), constant_of(number)
+    if cast is not None and isinstance(cast.operands[0].type, ir.IntegerType):
+        return bit_width(cast.operands[0].type) <= bits
+    return known is not None and known < 1 << bits - 1
 
 
 def _simplify_block(block: ir.Block, available: dict[tuple, ir.Operation]) -> None:
