@@ -126,7 +126,8 @@ def _specialize(function: ir.Operation, context: PassContext) -> None:
     wanted = wanted_stages(rings)
     stages, outer = wanted, wanted
     if not wanted and reason is None:
-        stages, outer = slots_that_fit(function, rings, context)
+        multiply = bool(_find_products(function, rings))
+        stages, outer = slots_that_fit(function, rings, context, multiply=multiply)
     if reason is None and stages < 2 and demanding is None:
         reason = "one stage was asked for" if wanted else "the shared memory holds one stage only"
     in_turn = teams_of(function) > 1

@@ -16,6 +16,7 @@ from tilec.passes.programs.answers import answer_bytes
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.roles.rings import Ring
+from tilec.passes.roles.short_programs import ctas_by_registers, slots_beside, turns_if_short
 
 
 def wanted_stages(rings: list[Ring]) -> int:
@@ -43,10 +44,12 @@ def is_outer(ring: Ring, rings: Sequence[Ring]) -> bool:
 
 
 def slots_that_fit(
-    function: ir.Operation, rings: Sequence[Ring], context: PassContext
+    function: ir.Operation, rings: Sequence[Ring], context: PassContext, *, multiply: bool
 ) -> tuple[int, int]:
     """Slots of every ring beside the other buffers, which each team has for itself, and those of
-    rings around others: as many, or one where the others would have one, too."""
+    rings around others: as many, or one where the others would have one, too, or where more CTAs of
+    short programs then fit on a multiprocessor (`short_programs.py`). `multiply`: whether products
+    get a role of their own."""
     other = shared_bytes(function, without=[alloc for ring in rings for alloc in ring.allocs])
     other *= teams_of(function)
     leaders = [ring for ring in rings if ring.leader is None]
@@ -57,6 +60,13 @@ def slots_that_fit(
     stages = ring_stages(_slot_bytes(leaders), other, context.target)
     around = [ring for ring in leaders if is_outer(ring, rings)]
     stages = max(1, min(stages, most))
+    turns = turns_if_short(rings)
+    if turns is not None and not multiply and teams_of(function) == 1:
+        sizes = _slot_bytes(leaders), _slot_bytes(around) if len(around) < len(leaders) else 0
+        ctas = ctas_by_registers(function, context)
+        found = slots_beside(ctas, sizes, other, turns, context.target)
+        if found is not None:
+            return min(found[0], stages), min(found[1], stages)
     if stages > 1 or not around or len(around) == len(leaders):
         return stages, stages
     once = _slot_bytes(around)

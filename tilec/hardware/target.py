@@ -140,6 +140,17 @@ class Target:
         whole = self.shared_bytes + self.shared_bytes_per_cta
         return 2 * (shared_bytes + self.shared_bytes_per_cta) <= whole
 
+    def bytes_beside(self, ctas: int) -> int:
+        """The most shared memory that each of so many CTAs on a multiprocessor may use."""
+        whole = self.shared_bytes + self.shared_bytes_per_cta
+        return whole // ctas - self.shared_bytes_per_cta
+
+    def ctas_beside(self, shared_bytes: int) -> int:
+        """CTAs, one at least, for which a multiprocessor has so much shared memory each."""
+        whole = self.shared_bytes + self.shared_bytes_per_cta
+        each = shared_bytes + self.shared_bytes_per_cta
+        return max(1, min(self.ctas_per_sm, whole // each))
+
     @property
     def sums_in_clusters(self) -> bool:
         """Whether CTAs of a cluster may each sum a part, and one add them up: not where all warps

@@ -1,0 +1,84 @@
+"""How many CTAs with short programs share a multiprocessor, and what that leaves for their rings.
+
+A program that turns its rings a few times is mostly beginning and end: what its threads load for
+themselves, compute and store, while tensor cores and rings wait. A ring with more slots than the
+program has turns brings the next programs' tiles earlier, but one warpgroup works on one program
+at a time; those of other CTAs work meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from mlir import ir
+
+from tilec.hardware.target import Target
+from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.analysis.register_pressure import most_live_registers
+from tilec.passes.contract import PassContext
+from tilec.passes.rewriting.loops import enclosing_ops, is_program_loop
+from tilec.passes.roles.registers import COMPUTE_REGISTERS, plan_roles
+from tilec.passes.roles.rings import Ring
+
+MOST_CTAS = 4
+"""Of short programs on a multiprocessor: one a part of its four, where warps find issue slots."""
+MOST_TURNS = 4
+"""Of a ring in a short program, which keeps as many slots, two at least: all its copies are under
+way at once. Longer ones are mostly products."""
+
+
+def turns_of(ring: Ring) -> int | None:
+    """How often a program turns a ring, at most; None where that is known at run time only."""
+    turns = 1
+    for op in (ring.loop, *enclosing_ops(ring.loop)):
+        if is_program_loop(op):
+            break
+        if op.name == "scf.for":
+            lower, upper, step = (constant_of(value) for value in list(op.operands)[:3])
+            if lower is None or upper is None or step is None:
+                return None
+            turns *= max(0, -(-(upper - lower) // step))
+        elif op.name == "scf.while":
+            return None
+    return turns
+
+
+def turns_if_short(rings: Iterable[Ring]) -> int | None:
+    """Of the ring that turns most often in a program; None if that is more than `MOST_TURNS`, or
+    not known of one."""
+    most = 0
+    for ring in rings:
+        turns = turns_of(ring)
+        if turns is None or turns > MOST_TURNS:
+            return None
+        most = max(most, turns)
+    return most
+
+
+def ctas_by_registers(function: ir.Operation, context: PassContext) -> int:
+    """CTAs, `MOST_CTAS` at most, for which a multiprocessor has registers beside each other: one
+    where roles move them, since each CTA then begins with all."""
+    shapes = plan_roles(context.target, context.num_warps)
+    if shapes["load"].registers:
+        return 1
+    threads = max(shape.end for shape in shapes.values()) * context.target.warp_size
+    live = most_live_registers(function.regions[0].blocks[0]) + COMPUTE_REGISTERS
+    each = -(-live // 8) * 8
+    return max(1, min(MOST_CTAS, context.target.registers_per_sm // (threads * each)))
+
+
+def slots_beside(
+    ctas: int, slot_bytes: Sequence[int], other_bytes: int, turns: int, target: Target
+) -> tuple[int, int] | None:
+    """Slots of all rings, and of those around others, with which most CTAs, up to `ctas` and two at
+    least, share a multiprocessor; None if two do not. `slot_bytes`: of all rings, and of those
+    around others, which have one slot where that lets more CTAs in."""
+    every, around = slot_bytes
+    least = max(2, turns)
+    for count in range(ctas, 1, -1):
+        room = target.bytes_beside(count) - other_bytes
+        if room // every >= least:
+            return room // every, room // every
+        if around and (room - around) // (every - around) >= least:
+            return (room - around) // (every - around), 1
+    return None

@@ -1,0 +1,80 @@
+"""Programs that turn their rings a few times: how many slots those keep, and what they compute on
+the emulator where rings wrap and CTAs take several programs."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hopper_kernels import decisions
+
+import tilec
+import tilec.language as tl
+from tilec.examples.running import poisoned
+from tilec.hardware.target import find_target
+from tilec.passes.roles.short_programs import slots_beside
+
+BF16 = ml_dtypes.bfloat16
+KIB = 1024
+
+
+@tilec.kernel(grid=lambda o: (tl.cdiv(o.shape[1], 64), tl.cdiv(o.shape[0], 64)))
+def gated_output(
+    q: tl.array, g: tl.array, h: tl.array, w: tl.array, v: tl.array, o: tl.array, DEPTH: tl.const
+):
+    """o = (q * 2 ** g) @ h + w @ v, 64 columns of w for each 64 rows, as chunks of linear attention
+    have it."""
+    n, m = tl.program_id(0) * 64, tl.program_id(1) * 64
+    acc = tl.zeros((64, 64), tl.f32)
+    for k in tl.range(0, DEPTH, 64):
+        gated = tl.load(q, (m, k), (64, 64)) * tl.exp2(tl.load(g, (m, k), (64, 64)))
+        acc = tl.dot(gated.to(q.dtype), tl.load(h, (k, n), (64, 64)), acc)
+    acc = tl.dot(tl.load(w, (m, 0), (64, 64)), tl.load(v, (0, n), (64, 64)), acc)
+    tl.store(o, (m, n), acc.to(o.dtype))
+
+
+@pytest.mark.parametrize(("depth", "ctas"), [(72, 2), (200, 1)])
+def test_gated_outputs(depth: int, ctas: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two turns of a ring, and four, for which two CTAs have no room; ragged ends, more programs
+    than CTAs."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    rows, columns = 520, 136
+    rng = np.random.default_rng(depth)
+    q, g, h = (rng.standard_normal(s) for s in ((rows, depth), (rows, depth), (depth, columns)))
+    w, v = rng.standard_normal((rows, 64)), rng.standard_normal((64, columns))
+    q, h, w, v = (x.astype(BF16) for x in (q, h, w, v))
+    o = poisoned((rows, columns), BF16)
+    there = gated_output.on("emulator:check")
+    arguments = (q, g.astype(np.float32), h, w, v, o)
+    there(*arguments, depth)
+    exact = [x.astype(np.float64) for x in (q, g, h, w, v)]
+    expected = (exact[0] * 2 ** exact[1]) @ exact[2] + exact[3] @ exact[4]
+    np.testing.assert_allclose(
+        o.astype(np.float64), expected, rtol=0, atol=2e-2 * np.abs(expected).max()
+    )
+    compiled = there.compiled(*arguments, depth)
+    assert decisions(compiled, "warp specialisation")[0].startswith("1 loading warp")
+    assert compiled.persistent
+    assert find_target("sm_90a").ctas_beside(compiled.shared_bytes) == ctas
+
+
+@pytest.mark.parametrize(
+    ("ctas", "sizes", "other", "turns", "expected"),
+    [
+        (4, (16 * KIB, 0), 0, 1, (3, 3)),  # 56 KiB each
+        (4, (24 * KIB, 0), 8 * KIB, 2, (2, 2)),
+        (4, (24 * KIB, 0), 10 * KIB, 2, (2, 2)),  # three of 75 KiB
+        (4, (40 * KIB, 20 * KIB), 8 * KIB, 2, (2, 1)),  # three; two with two slots each
+        (2, (16 * KIB, 0), 60 * KIB, 4, None),
+        (1, (8 * KIB, 0), 0, 1, None),
+    ],
+)
+def test_slots_beside(
+    ctas: int,
+    sizes: tuple[int, int],
+    other: int,
+    turns: int,
+    expected: tuple[int, int] | None,
+) -> None:
+    """Of an H200's 228 KiB, 1 KiB a CTA taken by the system."""
+    assert slots_beside(ctas, sizes, other, turns, find_target("sm_90a")) == expected
