@@ -1,4 +1,4 @@
-"""load-beside-products: rows, columns and elements of a computing role come an iteration ahead.
+"""load-beside-products: what a computing role loads beside its rings comes an iteration ahead.
 
 Before:   scf.for %k = %lower to %upper step %s iter_args(%acc = ...) {
             %slot = "gpu_tile.ring_wait"(%ring, %n)   ... "gpu_tile.wgmma_wait"(...)
@@ -17,8 +17,9 @@ What is multiplied comes through rings, which run ahead. What else an iteration 
 where it is used, behind a wait for the tensor cores. The loads go to the end of an iteration, so
 that they are under way while the next one multiplies, in the registers of those before them.
 
-A loop of the computing role that waits for rings qualifies with those of its loads that take a
-thread few registers, of arrays that the kernel does not write, at addresses known ahead.
+A loop of the computing role that waits for rings qualifies with those of its loads that the role's
+threads have registers for, small ones first, of arrays that the kernel does not write, at addresses
+known ahead: each that is left is waited for in every iteration.
 Does not handle: loads in branches of the loop, gathers, loads at addresses that are loaded.
 """
 
@@ -27,15 +28,20 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects.gpu_tile import RingWaitOp, RoleOp
+from tilec.dialects.gpu_tile.role import entry_registers, total_warps
 from tilec.dialects.tile import LoadOp
+from tilec.passes.analysis.placement import shared_bytes
+from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.loads_ahead import AheadLoads, ahead_loads, issue_behind
 from tilec.passes.rewriting.loops import find_loops
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rewriting.walk import find_ops, kernel_of
+from tilec.passes.roles.registers import COMPUTE_REGISTERS
 
-MOST_REGISTERS = 8
-"""Of a thread, for what is under way: the rest of them holds sums."""
+LEAST_REGISTERS, MOST_REGISTERS = 8, 32
+"""Of a thread, for what is under way: so many always, and so many where CTAs that share a
+multiprocessor leave its threads more than they hold."""
 
 
 @tile_pass(
@@ -48,31 +54,47 @@ MOST_REGISTERS = 8
     },
 )
 def load_beside_products(module: ir.Module, context: PassContext) -> None:
-    """Has a computing role load its rows, columns and elements an iteration ahead."""
+    """Has a computing role load what no ring brings an iteration ahead."""
     for view in find_ops(module.operation, RoleOp):
         if view.opview.name != "compute":
             continue
+        room = _room(view, context)
         for loop in find_loops(view):
-            found = _find(loop)
+            found = _find(loop, room)
             if found is not None:
                 why = f"{found.registers} registers a thread hold what is under way"
                 context.report.add("loads", loop, "an iteration ahead", why)
                 issue_behind(found)
 
 
-def _find(loop: ir.Operation) -> AheadLoads | None:
+def _room(role: ir.Operation, context: PassContext) -> int:
+    """Registers of a thread of the computing role for what is under way."""
+    function, target = kernel_of(role), context.target
+    threads = total_warps(function, context.num_warps) * target.warp_size
+    ctas = target.ctas_beside(shared_bytes(function))
+    here = role.opview.registers or min(
+        entry_registers(target, threads), target.registers_per_sm // (ctas * threads)
+    )
+    taken = most_live_registers(role.opview.body) + COMPUTE_REGISTERS
+    return max(LEAST_REGISTERS, min(MOST_REGISTERS, here - taken))
+
+
+def _find(loop: ir.Operation, room: int) -> AheadLoads | None:
     body = [view for view in loop.regions[0].blocks[0].operations]
     if not any(isinstance(view, RingWaitOp) for view in body):
         return None
-    loads, registers = [], 0
-    for view in body:
-        if not isinstance(view, LoadOp) or not _is_needed(view.result):
-            continue
-        found = ahead_loads(loop, [view.operation])
-        if found is not None and registers + found.registers <= MOST_REGISTERS and _is_near(found):
-            loads.append(view.operation)
-            registers += found.registers
-    return ahead_loads(loop, loads)
+    alone = [
+        ahead_loads(loop, [view.operation])
+        for view in body
+        if isinstance(view, LoadOp) and _is_needed(view.result)
+    ]
+    near = [found for found in alone if found is not None and _is_near(found)]
+    chosen = OpSet()
+    for found in sorted(near, key=lambda found: found.registers):
+        if found.registers <= room:
+            chosen.update(found.loads)
+            room -= found.registers
+    return ahead_loads(loop, [view.operation for view in body if view.operation in chosen])
 
 
 def _is_near(found: AheadLoads) -> bool:
