@@ -5,7 +5,10 @@ store gives what was there before. So two accesses to one array need an order be
 
 * neither writes, both are atomic, or they are one store (programs, too, may leave either value);
 * they lie apart along a dimension, by constant offsets, or because a loop has moved on by as much;
-* each thread touches the elements that it touches in the other: same offsets, same layout.
+* each thread touches the elements that it touches in the other: same offsets, same layout;
+* both store, and an element that both write one thread writes in both: the first that has a copy of
+  it, by equal layouts from equal offsets along the tiles' own dimensions, wherever they lie along
+  the others (columns of a matrix that an unrolled loop fills).
 
 Arrays that are different arguments do not overlap (`hazards`). Those of one list may be the same,
 but do not overlap otherwise: what is said of one array holds of a list. Tensor copies and stores
@@ -24,7 +27,7 @@ from tilec.dialects.def_use import of_kind, users
 from tilec.dialects.effects import read_by, written_by
 from tilec.dialects.gpu_tile import CpAsyncGatherOp, CpAsyncOp
 from tilec.dialects.gpu_tile.types import buffer_of, layout_of
-from tilec.dialects.tile import ArrayAtOp, ArrayOp, Atomic, Indexed
+from tilec.dialects.tile import ArrayAtOp, ArrayOp, Atomic, Indexed, StoreOp
 from tilec.dialects.types import is_array, shape
 from tilec.hardware.layout import Layout
 from tilec.passes.analysis.divisibility import constant_of
@@ -38,6 +41,8 @@ class ArrayAccess:
     `offsets`: per dimension of the array, or index tiles; None: anywhere. `extents`: elements along
     each dimension, from a rectangle. `threads`: which elements each thread touches, if no two touch
     the same. `moved_on`: per dimension by how much a loop has gone on since, 0 for not at all.
+    `writer`: of a store, what says which thread writes an element: its layout, the dimensions of
+    its tile and the offsets along them; None where a loop has changed those since.
     """
 
     array: ir.Value
@@ -47,6 +52,7 @@ class ArrayAccess:
     extents: tuple[int, ...]
     threads: Layout | None
     moved_on: tuple[int, ...]
+    writer: tuple[Layout, tuple[int, ...], tuple[ir.Value, ...]] | None = None
 
     def conflicts(self, other: object) -> bool:
         """Whether the two need an order."""
@@ -55,6 +61,8 @@ class ArrayAccess:
         if not (self.writes or other.writes) or self.op == other.op:
             return False
         if all(isinstance(access.op.opview, Atomic) for access in (self, other)):
+            return False
+        if self.writer is not None and self.writer == other.writer:
             return False
         if self.offsets is None or other.offsets is None:
             return True
@@ -72,6 +80,8 @@ class ArrayAccess:
 
     def next_iteration(self, loop: ir.Operation, counters: object) -> ArrayAccess:
         """The same access seen from the next iteration of a loop."""
+        if self.writer is not None and any(is_inside(value, loop) for value in self.writer[2]):
+            return replace(self, writer=None).next_iteration(loop, counters)
         inside = [is_inside(value, loop) for value in self.offsets or ()]
         if not any(inside):
             return self
@@ -120,8 +130,15 @@ def array_accesses(view: Any) -> list[ArrayAccess]:
         offsets, extents = view.offsets, tuple(along.get(axis, 1) for axis in range(rank))
     if layout is not None and any(not mode.stride for mode in layout.threads if mode.size > 1):
         layout = None  # a thread touches what others touch
-    where = (tuple(offsets), extents, layout, (0,) * rank)
+    where = (tuple(offsets), extents, layout, (0,) * rank, _writer(view))
     return [ArrayAccess(array, view.operation, array in written_by(view), *where)]
+
+
+def _writer(view: Any) -> tuple[Layout, tuple[int, ...], tuple[ir.Value, ...]] | None:
+    if not isinstance(view, StoreOp) or view.options.get("wrapped", False):
+        return None  # rows that are wrapped begin at other elements each
+    along = tuple(view.offsets[axis] for axis in view.dims)
+    return layout_of(view.tile), tuple(view.dims), along
 
 
 def _array_of(view: Any) -> ir.Value | None:
