@@ -244,3 +244,19 @@ def test_warps_that_reduce_more_than_they_load(kernel: Kernel, warps: int) -> No
     """A tile that a loop only reads takes no more threads than one that it loads."""
     specs = [f"{name}:f32[?,?:4;?:4,1]" for name in ("x", "rows", "y")]
     assert kernel.compile(specs, target="sm_90a").threads == 32 * warps
+
+
+@tilec.kernel(grid=(1,))
+def multiplied(x: tl.array, y: tl.array, out: tl.array, N: tl.const):
+    """16 rows by N columns."""
+    acc = tl.zeros((16, N), tl.f32)
+    for k in tl.range(0, x.shape[1], 32):
+        acc = tl.dot(tl.load(x, (0, k), (16, 32)), tl.load(y, (k, 0), (32, N)), acc)
+    tl.store(out, (0, 0), acc.to(out.dtype))
+
+
+@pytest.mark.parametrize(("columns", "warps"), [(32, 2), (64, 4)])
+def test_warps_of_small_products(columns: int, warps: int) -> None:
+    specs = [f"{name}:bf16[?,?:8;?:8,1]" for name in ("x", "y", "out")]
+    compiled = multiplied.compile(specs, {"N": columns}, target="sm_90a")
+    assert compiled.threads == 32 * warps

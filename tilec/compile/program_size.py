@@ -27,6 +27,10 @@ from tilec.passes.rows.stripes import count_stripes
 ACCUMULATORS_PER_THREAD = 128
 """Of the largest accumulator on tensor cores: half of a thread's registers, since a larger part of
 a warp reuses fragments more."""
+SMALL_SUMS = 512
+"""Of a product of 16 rows that two warps share: products of chunks of 16 rows by 16 or 32 columns
+took 0.73 to 0.89 of the time in four warps, an eighth kernel 1.13; by 64 columns 0.91 and 1.24
+(linear attention on an H200)."""
 FMA_ACCUMULATORS_PER_THREAD = 64
 """Of the largest accumulator of dots by fma: each thread's operands take registers, too."""
 STREAMED_PER_THREAD = 8
@@ -194,7 +198,8 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
         if (by_warpgroups or beside_loads) and program.rows >= 2 * WGMMA_M:
             least = 8
         # Of 16 rows a warp has all, and hands them to who multiplies what it made of them.
-        if program.products > 1 and program.rows <= MMA_M:
+        is_small = program.products > 1 or program.accumulators <= SMALL_SUMS
+        if is_small and program.rows <= MMA_M:
             least = 2
         warps, why = _power(wanted, least, 8), f"{program.accumulators} accumulators"
         if by_warpgroups and program.products > 1 and program.rows == 3 * WGMMA_M:
