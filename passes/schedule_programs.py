@@ -30,7 +30,9 @@ from the end (`mirror_rounds.py`).
    so programs that find in memory how long they take, or of which a guard leaves some without work:
    equal numbers of them are unequal work (groups of rows, searched, on an H200: 64 of 256 rows
    258 us, persistent 329; half of a product of 4096^3 behind a guard: 88 us, persistent 126), nor
-   programs that several CTAs run, which are too few for a second round.
+   programs that several CTAs run, which are too few for a second round, nor those whose loops
+   multiply what goes through registers (recomputed rows of delta rules: 71 us, persistent 97, and
+   42, persistent 50).
 3. All CTAs of a cluster run as often, so that they may wait for each other. One whose program is
    outside the grid repeats the cluster's first and stores nothing.
 4. Clusters that are not persistent (the author's demand) are as many as the grid needs, in one
@@ -78,6 +80,7 @@ from tilec.passes.demands.kernels import (
 from tilec.passes.programs.mirror_rounds import loops_in_any_order, mirror
 from tilec.passes.programs.program_order import ProgramOrder, program_order
 from tilec.passes.programs.program_relations import (
+    bring_operands,
     differ_in_length,
     from_both_ends,
     leave_some_out,
@@ -107,6 +110,7 @@ class _Programs:
     ids: dict[int, list[ir.Operation]] = field(default_factory=lambda: {0: [], 1: [], 2: []})
     multiplies: bool = False
     from_buffers: bool = False
+    dots: bool = False
     ordered: bool = False
     waits: bool = False
     persistent: bool = False
@@ -170,6 +174,8 @@ def _stays(
         why = "each is run by several"
     elif read_their_length(function):
         why = "memory says how long each takes: the launch gives the next to whoever is done"
+    elif found.dots and not bring_operands(function):
+        why = "what their loops multiply goes through registers, which nothing runs ahead of"
     elif leave_some_out(function):
         why = "a guard leaves some without work: the launch gives the next to whoever is done"
     else:
@@ -283,6 +289,7 @@ def _look_at(function: ir.Operation) -> _Programs:
             (found.loads if view.is_load else found.stores).append(op)
         if isinstance(view, (DotOp, MmaOp)) and innermost_loop(op) is not None:
             found.multiplies = True
+            found.dots |= isinstance(view, DotOp)
             name = view.instruction if isinstance(view, MmaOp) else view.options["instruction"]
             found.from_buffers |= find_instruction(name).reads_buffers
     return found

@@ -6,15 +6,20 @@ from collections.abc import Iterable, Sequence
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.effects import read_by
-from tilec.dialects.tile import LoadOp, ProgramIdOp
+from tilec.dialects.gpu_tile import ConvertLayoutOp
+from tilec.dialects.tile import ArrayOp, DotOp, LoadOp, ProgramIdOp, TransposeOp
 from tilec.dialects.types import shape
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import constant_of
-from tilec.passes.rewriting.loops import enclosing_ops, find_loops, terminator
+from tilec.passes.rewriting.loops import enclosing_ops, find_loops, innermost_loop, terminator
 from tilec.passes.rewriting.scalars import binary, i32_constant, scalar_op
+from tilec.passes.rewriting.walk import all_ops
 
 _COMPARING = ("arith.cmpi", "arith.cmpf")
+_MOVED = (TransposeOp, ConvertLayoutOp)
+"""Ops that leave a tile's elements as they are."""
 
 
 def shares_rows_and_columns(loads: Sequence[ir.Operation]) -> bool:
@@ -54,6 +59,28 @@ def read_their_length(function: ir.Operation) -> bool:
         program_axes([one]) and any(isinstance(op.opview, LoadOp) for op in ops_behind([one]))
         for one in deciding
     )
+
+
+def bring_operands(function: ir.Operation) -> bool:
+    """Whether a loop loads what it multiplies: an rhs as it is, or all that an lhs is computed
+    from (`dots/computed_lhs.py`). Copies for the next program can run ahead then; what else is
+    loaded goes through registers of those who multiply."""
+    dots = [op.opview for op in all_ops(function) if isinstance(op.opview, DotOp)]
+    looping = [dot for dot in dots if innermost_loop(dot.operation) is not None]
+    behind = [op.results[0] for dot in looping for op in ops_behind([dot.lhs]) if op.results]
+    return any(map(_is_loaded_in_loop, [*behind, *(_untransposed(dot.rhs) for dot in looping)]))
+
+
+def _untransposed(value: ir.Value) -> ir.Value:
+    while (op := defining_op(value)) is not None and isinstance(op.opview, _MOVED):
+        value = op.operands[0]
+    return value
+
+
+def _is_loaded_in_loop(value: ir.Value) -> bool:
+    op = defining_op(value)
+    is_load = op is not None and isinstance(op.opview, ArrayOp) and op.opview.is_load
+    return is_load and bool(shape(value)) and innermost_loop(op) is not None
 
 
 def have_uneven_loops(function: ir.Operation) -> bool:
