@@ -41,7 +41,8 @@ from tilec.passes.roles.registers import COMPUTE_REGISTERS
 
 LEAST_REGISTERS, MOST_REGISTERS = 8, 32
 """Of a thread, for what is under way: so many always, and so many where CTAs that share a
-multiprocessor leave its threads more than they hold."""
+multiprocessor leave its threads more than they hold (recurrences over chunks with decays on an
+H200, 32 for 8: 98 us for 142, 119 for 159, 194 for 219)."""
 
 
 @tile_pass(

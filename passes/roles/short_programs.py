@@ -21,7 +21,9 @@ from tilec.passes.roles.registers import COMPUTE_REGISTERS, plan_roles
 from tilec.passes.roles.rings import Ring
 
 MOST_CTAS = 4
-"""Of short programs on a multiprocessor: one a part of its four, where warps find issue slots."""
+"""Of short programs on a multiprocessor: one a part of its four, where warps find issue slots. Four
+kernels of two turns took with two CTAs 0.73 to 0.83 of the time with one, with three 0.71 to 0.84
+(chunks of linear attention on an H200)."""
 MOST_TURNS = 4
 """Of a ring in a short program, which keeps as many slots, two at least: all its copies are under
 way at once. Longer ones are mostly products."""
