@@ -10,9 +10,15 @@ merged here when name, operands, attributes, types and regions agree and one dom
 operands.
 A comparison with 0 of what a loop counts up from 0 on is decided: no branch stands between the loop
 and what each of its iterations does.
+A loop that runs once or not at all, as some write `if` in Triton, is a branch, and its counter 0:
+
+          %n = arith.extui %c : i1 to index   scf.for %i = %c0 to %n step %c1 { work on %i }
+          scf.if %c { work on %c0 }
+
 A product added to what a loop carries, `acc += a @ b`, starts from it: `dot(a, b, acc)`. The sum
 may be contracted to that as to an fma, and is made where the product is, not in registers.
-Does not handle: memory accesses (never moved).
+Does not handle: memory accesses (never moved); loops of products that run once at most, whose
+copies are a loop's.
 """
 
 from __future__ import annotations
@@ -20,7 +26,7 @@ from __future__ import annotations
 from mlir import ir
 from mlir.passmanager import PassManager
 
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import constant_attribute, defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.tile import DotOp
 from tilec.dialects.types import bit_width, is_tile
@@ -28,7 +34,7 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.loops import is_inside
 from tilec.passes.rewriting.scalars import i1_constant, is_zero
-from tilec.passes.rewriting.walk import all_ops, find_ops, is_pure
+from tilec.passes.rewriting.walk import all_ops, find_ops, is_pure, ops_named
 
 _UPSTREAM = "builtin.module(func.func(canonicalize,cse,loop-invariant-code-motion))"
 _LOOPS = ("scf.for", "scf.while")
@@ -44,6 +50,8 @@ def simplify(module: ir.Module, context: PassContext) -> None:
         _add_into(dot.opview)
     _decide_signs(module)
     PassManager.parse(_UPSTREAM).run(module.operation)
+    for loop in ops_named(module.operation, ["scf.for"]):
+        _make_branch(loop)
     for function in module.body.operations:
         for region in function.operation.regions:
             for block in region.blocks:
@@ -142,6 +150,40 @@ def _hoist(loop: ir.Operation) -> None:
                     _hoist(op)
                 elif is_pure(op) and all(_is_outside(v, loop) for v in op.operands):
                     op.move_before(loop)
+
+
+def _make_branch(loop: ir.Operation) -> None:
+    """Makes a branch of a loop from 0 to a truth value, of which nothing is demanded."""
+    lower, upper, _, *inits = loop.operands
+    condition, zero = _truth_behind(upper), constant_attribute(lower)
+    if condition is None or zero is None or zero.value != 0 or len(loop.attributes):
+        return
+    if find_ops(loop, DotOp):
+        return
+    types = [result.type for result in loop.results]
+    with loop.location, ir.InsertionPoint(loop):
+        branch = ir.Operation.create("scf.if", results=types, operands=[condition], regions=2)
+    body = loop.regions[0].blocks[0]
+    for argument, value in zip(body.arguments, [lower, *inits], strict=True):
+        argument.replace_all_uses_with(value)
+    inside = branch.regions[0].blocks.append()
+    for view in list(body.operations):
+        inside.append(view)
+    if inits:
+        with loop.location, ir.InsertionPoint(branch.regions[1].blocks.append()):
+            ir.Operation.create("scf.yield", operands=inits)
+    for old, new in zip(loop.results, branch.results, strict=True):
+        old.replace_all_uses_with(new)
+    loop.erase()
+
+
+def _truth_behind(value: ir.Value) -> ir.Value | None:
+    """The truth value that is counted as 0 or 1, None where it is another number."""
+    op = defining_op(value, "arith.extui", "arith.index_cast", "arith.index_castui")
+    if op is None:
+        return None
+    is_one_bit = str(op.operands[0].type) == "i1" and op.name != "arith.index_cast"
+    return op.operands[0] if is_one_bit else _truth_behind(op.operands[0])
 
 
 def _is_outside(value: ir.Value, loop: ir.Operation) -> bool:
