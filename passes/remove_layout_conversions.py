@@ -12,13 +12,14 @@ Before:   %rows = "tile.load"(%numbers, %m) : ... -> tensor<128xi32, #a>
 After:    %rows = "tile.load"(%numbers, %m) : ... -> tensor<128xi32, #b>
           %c = arith.divsi %rows, %two : tensor<128xi32, #b>
 
-A tile of no more elements than there are threads, that follows in a few steps from loads of arrays
-that the kernel only reads, is loaded and computed again, if that takes a thread a few accesses:
-threads share what L1 holds, and nobody stores to shared memory and waits for the others. So a load
-role can have it, too. (Where it takes 8, in the gradients of attention, it was 3 % slower.) What
-numbers rows that are gathered for products is always loaded again: a load role converts nothing.
+A tile of no more elements than there are threads, that follows in a few steps from loads and
+gathers of arrays that the kernel only reads, is loaded and computed again, if that takes a thread a
+few accesses: threads share what L1 holds, and nobody stores to shared memory and waits for the
+others. So a load role can have it, too. (Where it takes 8, in the gradients of attention, it was
+3 % slower.) What numbers rows that are gathered for products is always loaded again: a load role
+converts nothing.
 
-So is a larger tile, if that takes each thread no more accesses than there were: a row of 2048 bf16
+So is a larger tile that is not gathered, if that takes each thread no more accesses than there were: a row of 2048 bf16
 beside a tile of four, in 512 threads, is one access of 16 bytes for one of 8.
 Does not handle: larger tiles that would take more.
 """
@@ -30,7 +31,7 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, users
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import ConvertLayoutOp
 from tilec.dialects.gpu_tile.types import layout_of
@@ -63,10 +64,13 @@ def remove_layout_conversions(module: ir.Module, context: PassContext) -> None:
 
 
 def _fold(conversion: ConvertLayoutOp, function: ir.Operation, context: PassContext) -> None:
-    source = conversion.src
+    source, result = conversion.src, conversion.result
+    if not list(result.uses):
+        conversion.operation.erase()
+        erase_unused(source)
+        return
     while isinstance(source.owner, ConvertLayoutOp):
         source = source.owner.src
-    result = conversion.result
     if encoding(source) == encoding(result):
         made = source
     else:
@@ -75,6 +79,9 @@ def _fold(conversion: ConvertLayoutOp, function: ir.Operation, context: PassCont
             conversion.operation.operands[0] = source
             return
         made = _remade(makers, source, encoding(result))
+        for other in users(source, ConvertLayoutOp):
+            if other.result.type == result.type:
+                other.result.replace_all_uses_with(made)
     result.replace_all_uses_with(made)
     conversion.operation.erase()
     erase_unused(source)
@@ -90,7 +97,7 @@ def _makers(
     """The ops to do again for a tile, each behind those it needs; None if they are too many or
     cannot be done again. `wanted`: a tile in the layout that they get."""
     found: list[ir.Operation] = []
-    steps = 0
+    steps, last = 0, defining_op(value)
     is_large = prod(shape(value)) > context.num_threads
 
     def visit(value: ir.Value) -> bool:
@@ -102,17 +109,19 @@ def _makers(
             return False
         if op in found:
             return True
-        if isinstance(op.opview, tile.LoadOp):
-            bytes_ = element_bytes(op.opview.src)
-            most = min(_ACCESSES, _accesses(value, bytes_)) if is_large else _ACCESSES
-            few = _accesses(wanted, bytes_) <= most
+        if isinstance(op.opview, (tile.LoadOp, tile.GatherOp)):
+            most = min(_ACCESSES, _accesses(value, op.opview)) if is_large else _ACCESSES
+            is_allowed = isinstance(op.opview, tile.LoadOp) or not is_large
+            few = is_allowed and _accesses(wanted, op.opview) <= most
             able = (few or name_operand_rows(wanted)) and not read_ahead_hazard(
                 function, [op.opview.src], "the kernel"
             )
+            able = able and all(map(visit, op.operands))
         elif _is_free(value):
             able = True
         else:
-            steps += 1
+            # In front of a loop it costs nothing to speak of.
+            steps += last is not None and op.block == last.block
             able = is_elementwise(op) and steps <= _STEPS and all(map(visit, op.operands))
         if able:
             found.append(op)
@@ -121,12 +130,13 @@ def _makers(
     return found if visit(value) else None
 
 
-def _accesses(wanted: ir.Value, bytes_: int) -> int:
+def _accesses(wanted: ir.Value, view: tile.LoadOp | tile.GatherOp) -> int:
     """The number of accesses, of at most 16 bytes each, that load what a thread holds of a tile in
-    a row."""
+    a row; elements that are gathered come one by one."""
     values = layout_of(wanted).values
     run = values[0].size if values and values[0].stride == 1 else 1
-    return prod(mode.size for mode in values) // min(run, VECTOR_BYTES // bytes_)
+    run = 1 if isinstance(view, tile.GatherOp) else run
+    return prod(mode.size for mode in values) // min(run, VECTOR_BYTES // element_bytes(view.src))
 
 
 def _remade(makers: list[ir.Operation], value: ir.Value, layout: ir.Attribute) -> ir.Value:

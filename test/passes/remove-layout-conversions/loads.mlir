@@ -84,3 +84,38 @@ func.func @written(%x: !rows) -> !each attributes {tile.kernel} {
   %y = "gpu_tile.convert_layout"(%t) : (!few) -> !each
   return %y : !each
 }
+
+// So it is of numbers that are gathered, once for two conversions; what makes their places in front
+// of the loop is not counted.
+// CHECK-LABEL: @gathered
+// CHECK: scf.for
+// CHECK: %[[T:.*]] = "tile.gather"{{.*}} -> tensor<32xi32, #gpu_tile.layout<"T(8,16):(1@0,0) V(4):(8@0)">>
+// CHECK-NOT: tile.gather
+// CHECK-NOT: convert_layout
+// CHECK: arith.addi %[[T]], %[[T]]
+func.func @gathered(%x: !rows, %row: i32, %begin: i32, %end: i32, %n: index) -> !each attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0> : !each
+  %none = arith.constant dense<0> : !few
+  %along = "tile.iota"() {axis = 0 : i32} : () -> !few
+  %rows = tensor.splat %row : !few
+  %begins = tensor.splat %begin : !few
+  %ends = tensor.splat %end : !few
+  %twice = arith.muli %rows, %rows : !few
+  %first = arith.addi %twice, %begins : !few
+  %place = arith.addi %first, %along : !few
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%old = %zero) -> (!each) {
+    %i32 = arith.index_cast %i : index to i32
+    %from = tensor.splat %i32 : !few
+    %at = arith.addi %place, %from : !few
+    %ok = arith.cmpi slt, %at, %ends : !few
+    %t = "tile.gather"(%x, %ok, %none, %at) {options = {}} : (!rows, tensor<32xi1, #gpu_tile.layout<"T(32,4):(1@0,0) V():()">>, !few, !few) -> !few
+    %a = "gpu_tile.convert_layout"(%t) : (!few) -> !each
+    %b = "gpu_tile.convert_layout"(%t) : (!few) -> !each
+    %both = arith.addi %a, %b : !each
+    %next = arith.addi %old, %both : !each
+    scf.yield %next : !each
+  }
+  return %r : !each
+}
