@@ -309,7 +309,7 @@ def _why_not_ahead(load: Read) -> str | None:
     loop = load.operation.parent
     if not isinstance(load, tile.GatherOp) or loop.name != "scf.for":
         return None
-    found = address_ops(loop, [load.operation])
+    found = address_ops(loop, [load.operation], tiles=True)
     if isinstance(found, str):
         return found
     return read_ahead_hazard(loop, [load.src], "the loop")

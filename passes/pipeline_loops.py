@@ -16,19 +16,21 @@ After:    for s in 0 .. stages-2:                                     (the prolo
           wait 0
 
 1. A loop qualifies if it holds copies whose addresses follow from its induction variable, values
-   from outside and single elements of arrays (a table of pages), and nothing in it writes what they
-   read. All of an iteration's copies become one group.
+   from outside, single elements of arrays (a table of pages) and loaded tiles of numbers of rows (a
+   table of tokens), and nothing in it writes what they read. All copies of an iteration become one
+   group.
 2. The stages: `tile.stages` where the author demands them, else what fits into a CTA's part of
    the shared memory, at most `copied_stages` and what is allowed (`tilec.compile.fitting`).
 3. Buffers get a ring's slots in front of the loop; groups of copies order it, no barrier. A group
    is committed in every iteration, empty or not, so that the count of pending groups is right; a
-   copy past the last iteration is masked off.
+   copy past the last iteration is masked off. A load that its address follows from, of an array
+   without bounds, is this iteration's again there, and in the prologue stands in a branch.
 4. The copies stand behind the body's first matrix instructions, which hide the cost of issuing
    them.
 
 A demand that cannot be met is an error with the reason; otherwise the report has it.
-Does not handle: addresses that depend on loaded tiles, scf.while, loops over programs that CTAs
-ask for one by one; tensor copies, which specialize-warps overlaps.
+Does not handle: addresses that depend on tiles in another layout, scf.while, loops over programs
+that CTAs ask for one by one; tensor copies, which specialize-warps overlaps.
 """
 
 from __future__ import annotations
@@ -50,10 +52,11 @@ from tilec.dialects.gpu_tile import (
     ThreadCopy,
 )
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
-from tilec.dialects.tile import LoadOp
+from tilec.dialects.tile import GatherOp, LoadOp
 from tilec.dialects.types import bit_width, element, shape
 from tilec.hardware.ring_stages import copied_stages
 from tilec.passes.analysis.addresses_ahead import address_ops
+from tilec.passes.analysis.divisibility import unbounded_dims
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.demands.loops import STAGES, demanded_stages
@@ -69,8 +72,8 @@ from tilec.passes.rewriting.loops import (
     with_iteration_arguments,
 )
 from tilec.passes.rewriting.rings import make_ring
-from tilec.passes.rewriting.scalars import binary, i32_constant, less, truth_of
-from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rewriting.scalars import binary, constant, i32_constant, less, scalar_op, truth_of
+from tilec.passes.rewriting.walk import all_ops, find_ops
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS, rings=True)
@@ -156,7 +159,7 @@ def _plan(loop: ir.Operation) -> _Plan | str:
             return "a copy fills a buffer from outside the loop"
         if alloc.operation not in allocs:
             allocs.append(alloc.operation)
-    addresses = address_ops(loop, copies)
+    addresses = address_ops(loop, copies, tiles=True)
     if isinstance(addresses, str):
         return addresses
     return _Plan(copies, addresses, ends, allocs)
@@ -186,6 +189,25 @@ def _plain_loads(loop: ir.Operation, context: PassContext) -> list[str]:
         and entry["chosen"] == "no"
         and entry["at"] in loads
     ]
+
+
+def _is_vouched_for(op: ir.Operation) -> bool:
+    """Whether an op, or one in it, loads where an iteration that exists may, and no other: nothing
+    bounds the array."""
+    loads = [each.opview for each in all_ops(op)]
+    return any(isinstance(v, (GatherOp, LoadOp)) and unbounded_dims(v.src) for v in loads)
+
+
+def _clone_where(exists: ir.Value, op: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> None:
+    """Clones an op that loads into a branch: zeros where there is no such iteration."""
+    types = [result.type for result in op.results]
+    branch = ir.Operation.create("scf.if", results=types, operands=[exists], regions=2)
+    there, nowhere = (region.blocks.append() for region in branch.regions)
+    with ir.InsertionPoint(there):
+        ir.Operation.create("scf.yield", operands=list(clone_mapped(op, mapped).results))
+    with ir.InsertionPoint(nowhere):
+        ir.Operation.create("scf.yield", operands=[constant(type_, 0) for type_ in types])
+    mapped.update(zip(op.results, branch.results, strict=True))
 
 
 def _copy_places(block: ir.Block) -> list[ir.Operation]:
@@ -272,10 +294,15 @@ class _Expansion:
         `places`: in front of which ops; the last takes all that are left.
         """
         exists = less(at, self.upper)
+        if places is not None and any(map(_is_vouched_for, self.plan.addresses)):
+            at = scalar_op("arith.select", [exists, at, self.induction], at.type)
         slots = {buffer: SlotOp.build(whole, slot) for buffer, whole in self.buffers.items()}
         mapped = {self.induction: at, **slots}
         for op in self.plan.addresses:
-            clone_mapped(op, mapped)
+            if places is None and _is_vouched_for(op):
+                _clone_where(exists, op, mapped)
+            else:
+                clone_mapped(op, mapped)
         for mask in {copy.opview.mask: None for copy in self.plan.copies}:
             taken = mapped.get(mask, mask)
             mapped[mask] = exists if truth_of(mask) else binary("arith.andi", exists, taken)

@@ -25,12 +25,16 @@ ADDRESS_OPS = (
 """How the names of ops begin that compute addresses."""
 
 
-def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Operation] | str:
+def address_ops(
+    loop: ir.Operation, copies: list[ir.Operation], *, tiles: bool = False
+) -> list[ir.Operation] | str:
     """The loop's scalar ops, loads of one element and branches of such ops among them, that the
     offsets of copies or loads follow from, in order; of gathers the ops that make indices and
-    masks, too. Or why an iteration's cannot be known ahead.
+    masks, too. Or why an iteration's cannot be known ahead. `tiles`: whole tiles may be loaded
+    themselves, numbers of rows.
 
-    Past the last iteration such a load reads some other element, or padding: no access is wild.
+    Past the last iteration such a load of an array with bounds reads some other element, or
+    padding: no access is wild. Of one without, whoever clones it sees to that.
     """
     if is_program_loop(loop) and is_dynamic(kernel_of(loop)):
         return "which program comes next is not known before this one is done"
@@ -48,13 +52,14 @@ def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Opera
         if op.block != body or op in needed:
             continue
         inside = _ops_of(op)
-        wrong = next((each for each in inside if not _is_address(each)), None)
+        may = tiles and isinstance(op.opview, (LoadOp, GatherOp))
+        wrong = next((each for each in inside if not (may or _is_address(each))), None)
         if wrong is not None:
             return f"an address depends on '{wrong.name}' in the loop"
-        loads = [each for each in inside if isinstance(each.opview, LoadOp)]
+        loads = [each for each in inside if isinstance(each.opview, (LoadOp, GatherOp))]
         hazard = read_ahead_hazard(loop, {load.opview.src for load in loads}, "the loop")
         if loads and hazard is not None:
-            return f"an address depends on 'tile.load', and {hazard}"
+            return f"an address depends on '{loads[0].name}', and {hazard}"
         needed.append(op)
         pending += [v for each in inside for v in each.operands if not is_inside(v, op)]
     order = [view.operation for view in body.operations]
