@@ -1,4 +1,4 @@
-"""carry-partials: of what a loop adds up to one number, it carries what each thread has added up.
+"""carry-partials: of what a loop adds up to a number or a row, it carries what each thread has added.
 
 Before:   %total = scf.for ... iter_args(%acc = %zeros) -> (tensor<8192xf32, #L>) {
             %scaled = arith.mulf %acc, %factors          (%factors: one number, repeated)
@@ -19,19 +19,27 @@ multiprocessor. It is the same where the loop reduces each block and adds the re
 
           %next = arith.addf(arith.mulf(%acc, %factor), tensor.extract("tile.reduce"(%x)))
 
-which waits for all warps in every iteration; now they meet behind the loop.
+which waits for all warps in every iteration; now they meet behind the loop. So it is of a row that
+rows of blocks are added to, what attention to one query does with its values:
+
+          %rows = "tile.reduce"(%weighted) ({ addf }) {axis = 0} : (tensor<16x128xf32, #L>) -> ...
+          %next = arith.addf(arith.mulf(%acc, %factors), %rows)          (%acc: tensor<128xf32, #R>)
+
+carries tensor<8x128xf32, #P>, a part for each of the threads that hold elements of one column.
 
 1. A carried value goes through ops to where it is yielded, and nothing else uses it on this way:
    combined with others by the op that the reduction combines by, or, of sums, scaled by one number.
-2. Of a tile, it is reduced behind the loop, and threads hold several elements along the axis. Of a
-   number, what it is combined with are reductions across warps of tiles of one layout, or such
-   results scaled.
+2. It is a tile that is reduced behind the loop, of which threads hold several elements along the
+   axis. Or what it is combined with are reductions of tiles of one layout, or such results scaled,
+   widened or in another layout: of a number across warps, of a tile across threads that hold
+   `MOST_CARRIED` columns at most.
 3. It starts as zero where it is a sum; a maximum or minimum may start as any number.
 
 Elements of a sum are added in any order (`tl.sum`), those of other iterations included, and
 factors, which are the same for all, are applied to parts. `simplify` drops what is left over.
-Does not handle: while loops; values that branches or inner loops combine; reductions inside warps
-in each iteration, which cost shuffles alone; sums in less than 32 bits, which would lose by it.
+Does not handle: while loops; values that branches or inner loops combine; numbers reduced inside
+warps in each iteration, which cost a few shuffles alone; sums in less than 32 bits, which would
+lose by it, unless they are widened before they are added up.
 """
 
 from __future__ import annotations
@@ -44,7 +52,7 @@ from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import layout_attr, layout_of
-from tilec.dialects.types import bit_width, element, is_tile, shape
+from tilec.dialects.types import bit_width, element, is_tile, shape, with_element
 from tilec.dialects.types import tile as tile_type
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -71,10 +79,15 @@ IDEMPOTENT = (
     *("arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui"),
 )
 """What a number may be combined by more than once."""
+WIDENING = "arith.extf"
+PASSING = ("tensor.extract", "gpu_tile.convert_layout", WIDENING)
+"""What a reduction's result goes through to where it is combined, element by element."""
 FACTORS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
 """What a sum is scaled by."""
 LEAST_BITS = 32
 """Of elements of a sum: narrower floats lose other bits where they are added in another order."""
+MOST_CARRIED = 32
+"""Registers of a thread for its part of a row; a thread has a column's alone otherwise."""
 
 
 @tile_pass(
@@ -89,7 +102,7 @@ def carry_partials(module: ir.Module, context: PassContext) -> None:
     for loop in find_loops(module):
         number = 0
         while number < len(loop.results):
-            found = _of_tile(loop, number) or _of_number(loop, number)
+            found = _of_tile(loop, number) or _of_reductions(loop, number)
             if found is not None:
                 loop = _carry(loop, number, found, context)
             number += 1
@@ -99,12 +112,14 @@ def carry_partials(module: ir.Module, context: PassContext) -> None:
 class _Carried:
     """A value that a loop carries. `way`: the ops from it to its yield, each with the number of the
     operand that it is; `combined`: the op that combines; `like`: a reduction by that; `partial`:
-    the type of what threads have."""
+    the type of what threads have; `is_behind`: `like` stands behind the loop, which carries the
+    tile that it reduces."""
 
     way: list[tuple[ir.Operation, int]]
     combined: str
     like: tile.ReduceOp
     partial: ir.Type
+    is_behind: bool
 
 
 def _of_tile(loop: ir.Operation, number: int) -> _Carried | None:
@@ -114,31 +129,35 @@ def _of_tile(loop: ir.Operation, number: int) -> _Carried | None:
     combined = _combined(view) if isinstance(view, tile.ReduceOp) else None
     if not isinstance(view, tile.ReduceOp) or combined is None:
         return None
-    partial, way = _partial_type(view), _way(loop, number, combined)
+    partial = _partial_type(view, element(view.inputs[0]))
+    way = _way(loop, number, combined)
     if partial is None or way is None or not _starts(combined, loop.operands[3 + number]):
         return None
     factors = [op.operands[1 - at] for op, at in way if op.name != combined]
     if any(_uniform(value) is None for value in (loop.operands[3 + number], *factors)):
         return None
     is_smaller = layout_of(partial).num_values < layout_of(view.inputs[0]).num_values
-    return _Carried(way, combined, view, partial) if is_smaller else None
+    return _Carried(way, combined, view, partial, True) if is_smaller else None
 
 
-def _of_number(loop: ir.Operation, number: int) -> _Carried | None:
-    """A number that the results of reductions are combined with."""
+def _of_reductions(loop: ir.Operation, number: int) -> _Carried | None:
+    """A number, or a tile, that the results of reductions are combined with."""
     init, body = loop.operands[3 + number], loop.regions[0].blocks[0]
-    if is_tile(init):
+    if _uniform(init) is None:
         return None
     for combined in (*SUMS, *IDEMPOTENT):
         way = _way(loop, number, combined)
         if not way or not _starts(combined, init):
             continue
         terms = [op.operands[1 - at] for op, at in way if op.name == combined]
+        factors = [op.operands[1 - at] for op, at in way if op.name != combined]
         found = [_reductions(term, combined, body) for term in terms]
         views = [view for each in found for view in each or ()]
-        partials = {_partial_type(view) for view in views}
-        if None not in found and len(partials) == 1 and None not in partials:
-            return _Carried(way, combined, views[0], partials.pop())
+        if None in found or any(_uniform(factor) is None for factor in factors):
+            continue
+        partials = {_partial_type(view, _kind(init)) for view in views}
+        if len(partials) == 1 and None not in partials:
+            return _Carried(way, combined, views[0], partials.pop(), False)
     return None
 
 
@@ -161,25 +180,43 @@ def _way(loop: ir.Operation, number: int, combined: str) -> list[tuple[ir.Operat
         value = op.results[0]
 
 
-def _reductions(value: ir.Value, combined: str, body: ir.Block) -> list[tile.ReduceOp] | None:
-    """The reductions that a number is combined of, in one iteration; None where it is of more."""
+def _reductions(
+    value: ir.Value, combined: str, body: ir.Block, *, is_widened: bool = False
+) -> list[tile.ReduceOp] | None:
+    """The reductions that a number or tile is combined of, in one iteration; None where it is of
+    more. `is_widened`: their results are extended to more bits before they are added up."""
     op = None if isinstance(value.owner, ir.Block) else value.owner.operation
     if op is None or op.block != body or len(list(value.uses)) != 1:
         return None
-    if op.name == "tensor.extract":
-        return _reductions(op.operands[0], combined, body)
     if isinstance(op.opview, tile.ReduceOp):
-        source, axis = op.opview.inputs[0], op.opview.axis
-        is_like = _combined(op.opview) == combined and len(shape(source)) == 1
-        return [op.opview] if is_like and is_spread_over_warps(layout_of(source), axis) else None
+        is_like = _combined(op.opview, is_widened=is_widened) == combined
+        return [op.opview] if is_like and _is_worthwhile(op.opview) else None
+    if op.name in PASSING:
+        is_widened = is_widened or op.name == WIDENING
+        return _reductions(op.operands[0], combined, body, is_widened=is_widened)
     if op.name not in (combined, FACTORS.get(combined)):
         return None
-    found = [each for v in op.operands if (each := _reductions(v, combined, body)) is not None]
-    wanted = 2 if op.name == combined else 1
-    return [view for each in found for view in each] if len(found) == wanted else None
+    found = [_reductions(v, combined, body, is_widened=is_widened) for v in op.operands]
+    views = [view for each in found for view in each or ()]
+    if op.name == combined:
+        return None if None in found else views
+    rest = [v for v, each in zip(op.operands, found, strict=True) if each is None]
+    return views if len(rest) == 1 and _uniform(rest[0]) is not None else None
 
 
-def _combined(view: tile.ReduceOp) -> str | None:
+def _is_worthwhile(view: tile.ReduceOp) -> bool:
+    """Whether threads meet in a reduction that had better do so once: warps wait for each other,
+    and each element of a row takes shuffles of its own."""
+    layout = layout_of(view.inputs[0])
+    if len(shape(view.inputs[0])) == 1:
+        return is_spread_over_warps(layout, view.axis)
+    partial = _partial_type(view, element(view.inputs[0]))
+    places = {level.place for level in axis_levels(layout, view.axis)}
+    few = partial is not None and layout_of(partial).num_values <= MOST_CARRIED
+    return few and places != {Place.VALUE}
+
+
+def _combined(view: tile.ReduceOp, *, is_widened: bool = False) -> str | None:
     """The op that a reduction of one tile combines by, if it is one alone that may be carried."""
     first, *rest = (each.operation for each in view.body.operations)
     if len(view.inputs) != 1 or len(rest) != 1 or list(rest[0].operands) != list(first.results):
@@ -187,7 +224,8 @@ def _combined(view: tile.ReduceOp) -> str | None:
     if set(first.operands) != set(view.body.arguments):
         return None
     is_narrow = first.name in SUMS and bit_width(element(view.inputs[0])) < LEAST_BITS
-    return first.name if first.name in (*SUMS, *IDEMPOTENT) and not is_narrow else None
+    may = is_widened or not is_narrow
+    return first.name if first.name in (*SUMS, *IDEMPOTENT) and may else None
 
 
 def _starts(combined: str, init: ir.Value) -> bool:
@@ -209,7 +247,13 @@ def _uniform(value: ir.Value) -> Any:
     return attribute.get_splat_value() if attribute.is_splat else None
 
 
-def _partial_type(view: tile.ReduceOp) -> ir.Type | None:
+def _kind(value: ir.Value) -> ir.Type:
+    """Of a number, or of the elements of a tile."""
+    return element(value) if is_tile(value) else value.type
+
+
+def _partial_type(view: tile.ReduceOp, kind: ir.Type) -> ir.Type | None:
+    """The tile of what threads have reduced themselves, with elements of `kind`."""
     source = view.inputs[0]
     layout, sizes = layout_of(source), list(shape(source))
     kept = tuple(
@@ -218,7 +262,7 @@ def _partial_type(view: tile.ReduceOp) -> ir.Type | None:
     if not is_nested(kept):
         return None
     sizes[view.axis] = num_partials(sizes[view.axis], kept)
-    return tile_type(sizes, element(source), layout_attr(partial_layout(layout, view.axis, kept)))
+    return tile_type(sizes, kind, layout_attr(partial_layout(layout, view.axis, kept)))
 
 
 def _carry(loop: ir.Operation, number: int, found: _Carried, context: PassContext) -> ir.Operation:
@@ -239,13 +283,8 @@ def _carry(loop: ir.Operation, number: int, found: _Carried, context: PassContex
     yielded[number] = body.arguments[1 + number]
     replace_yield(last, [*yielded, partial])
     total = loop.results[len(loop.results) - 1]
-    if is_tile(loop.results[number]):
-        found.like.operation.operands[0] = total
-    else:
-        with ir.InsertionPoint(behind(loop)), found.like.operation.location:
-            reduced = _reduced(tile.ReduceOp, [total], found.like, found.like.outputs[0].type)
-            scalar = scalar_op("tensor.extract", [reduced], element(reduced))
-        loop.results[number].replace_all_uses_with(scalar)
+    with ir.InsertionPoint(behind(loop)), found.like.operation.location:
+        _replace(loop.results[number], total, found)
     context.report.add(
         "carried through the loop",
         found.like.operation,
@@ -255,25 +294,40 @@ def _carry(loop: ir.Operation, number: int, found: _Carried, context: PassContex
     return loop
 
 
+def _replace(old: ir.Value, total: ir.Value, found: _Carried) -> None:
+    """Has what used a carried value use the reduction of the parts that are carried now."""
+    if found.is_behind:
+        found.like.operation.operands[0] = total
+        return
+    result = with_element(found.like.outputs[0], element(total))
+    new = _reduced(tile.ReduceOp, [total], found.like, result)
+    if not is_tile(old):
+        new = scalar_op("tensor.extract", [new], old.type)
+    elif new.type != old.type:
+        new = gpu_tile.ConvertLayoutOp.build(new, results=[old.type])
+    old.replace_all_uses_with(new)
+
+
 def _partial_of(value: ir.Value, found: _Carried) -> ir.Value:
-    """What each thread has of a term: of a tile, or of the reductions that a number is made of."""
-    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
-    if is_tile(value) and shape(value):
+    """What each thread has of a term: of a tile that is reduced behind the loop, or of the
+    reductions that a term is made of."""
+    if found.is_behind:
         return _reduced(gpu_tile.ThreadReduceOp, [value], found.like, found.partial)
+    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
     if op is None:
-        raise InternalError("a term of a carried number is no reduction")
-    if op.name == "tensor.extract":
-        return _partial_of(op.operands[0], found)
+        raise InternalError("a term of what is carried is no reduction")
     if isinstance(op.opview, tile.ReduceOp):
-        return _partial_of(op.opview.inputs[0], found)
-    body = op.block
-    parts = [
-        _repeated(v, found.partial)
-        if _reductions(v, found.combined, body) is None
-        else _partial_of(v, found)
-        for v in op.operands
-    ]
-    return _again(op, parts, found.partial)
+        source = op.opview.inputs[0]
+        own = with_element(found.partial, element(source))
+        return _reduced(gpu_tile.ThreadReduceOp, [source], op.opview, own)
+    if op.name in PASSING:
+        own = _partial_of(op.operands[0], found)
+        return _again(op, [own], found.partial) if op.name == WIDENING else own
+    of = [_reductions(v, found.combined, op.block, is_widened=True) for v in op.operands]
+    own = {n: _partial_of(v, found) for n, v in enumerate(op.operands) if of[n] is not None}
+    type_ = next(iter(own.values())).type
+    parts = [own[n] if n in own else _repeated(v, type_) for n, v in enumerate(op.operands)]
+    return _again(op, parts, type_)
 
 
 def _repeated(value: ir.Value, type_: ir.Type) -> ir.Value:
@@ -301,9 +355,12 @@ def _reduced(
     like: tile.ReduceOp,
     type_: ir.Type,
 ) -> ir.Value:
-    """The reduction of `inputs` as `like` combines."""
+    """The reduction of `inputs` as `like` combines, whose elements may have fewer bits."""
     (result,) = kind.build(inputs, results=[[type_]], axis=like.axis)
-    copy = like.operation.clone()
-    copy.regions[0].blocks[0].append_to(result.owner.regions[0])
-    copy.erase()
+    first, last = (view.operation for view in like.body.operations)
+    numbers = [element(value) for value in inputs] * 2
+    block = result.owner.regions[0].blocks.append(*numbers, arg_locs=[like.location] * len(numbers))
+    with ir.InsertionPoint(block):
+        both = _again(first, list(block.arguments), numbers[0])
+        ir.Operation.create(last.name, operands=[both], loc=last.location)
     return result

@@ -128,3 +128,38 @@ func.func @inside_a_warp(%v: tensor<128xf32, #gpu_tile.layout<"T(32):(4@0) V(4):
   }
   return %r : f32
 }
+
+// A thread would hold 64 columns of it; it has 4 as it is.
+func.func @wide_rows(%v: tensor<4x2048xf32, #gpu_tile.layout<"T(32,4):(4@1,1@0) V(4,16):(1@1,128@1)">>, %n: index) -> tensor<2048xf32, #gpu_tile.layout<"T(32,4):(4@0,0) V(4,16):(1@0,128@0)">> attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : tensor<2048xf32, #gpu_tile.layout<"T(32,4):(4@0,0) V(4,16):(1@0,128@0)">>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<2048xf32, #gpu_tile.layout<"T(32,4):(4@0,0) V(4,16):(1@0,128@0)">>) {
+    %s = "tile.reduce"(%v) ({
+    ^bb0(%p: f32, %q: f32):
+      %t = arith.addf %p, %q : f32
+      gpu.yield %t : f32
+    }) {axis = 0 : i32} : (tensor<4x2048xf32, #gpu_tile.layout<"T(32,4):(4@1,1@0) V(4,16):(1@1,128@1)">>) -> tensor<2048xf32, #gpu_tile.layout<"T(32,4):(4@0,0) V(4,16):(1@0,128@0)">>
+    %next = arith.addf %acc, %s : tensor<2048xf32, #gpu_tile.layout<"T(32,4):(4@0,0) V(4,16):(1@0,128@0)">>
+    scf.yield %next : tensor<2048xf32, #gpu_tile.layout<"T(32,4):(4@0,0) V(4,16):(1@0,128@0)">>
+  }
+  return %r : tensor<2048xf32, #gpu_tile.layout<"T(32,4):(4@0,0) V(4,16):(1@0,128@0)">>
+}
+
+// What each row of the carried tile is scaled by differs.
+func.func @scaled_by_a_row(%v: tensor<16x128xf32, #gpu_tile.layout<"T(16,8):(8@1,1@0) V(8,2):(1@1,8@0)">>, %factors: tensor<128xf32, #gpu_tile.layout<"T(16,8):(8@0,0) V(8):(1@0)">>, %n: index) -> tensor<128xf32, #gpu_tile.layout<"T(16,8):(8@0,0) V(8):(1@0)">> attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : tensor<128xf32, #gpu_tile.layout<"T(16,8):(8@0,0) V(8):(1@0)">>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128xf32, #gpu_tile.layout<"T(16,8):(8@0,0) V(8):(1@0)">>) {
+    %less = arith.mulf %acc, %factors : tensor<128xf32, #gpu_tile.layout<"T(16,8):(8@0,0) V(8):(1@0)">>
+    %s = "tile.reduce"(%v) ({
+    ^bb0(%p: f32, %q: f32):
+      %t = arith.addf %p, %q : f32
+      gpu.yield %t : f32
+    }) {axis = 0 : i32} : (tensor<16x128xf32, #gpu_tile.layout<"T(16,8):(8@1,1@0) V(8,2):(1@1,8@0)">>) -> tensor<128xf32, #gpu_tile.layout<"T(16,8):(8@0,0) V(8):(1@0)">>
+    %next = arith.addf %less, %s : tensor<128xf32, #gpu_tile.layout<"T(16,8):(8@0,0) V(8):(1@0)">>
+    scf.yield %next : tensor<128xf32, #gpu_tile.layout<"T(16,8):(8@0,0) V(8):(1@0)">>
+  }
+  return %r : tensor<128xf32, #gpu_tile.layout<"T(16,8):(8@0,0) V(8):(1@0)">>
+}
