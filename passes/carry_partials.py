@@ -1,4 +1,4 @@
-"""carry-partials: of what a loop adds up to a number or a row, it carries what each thread has added.
+"""carry-partials: of what a loop adds up to a number or a row, it carries the part of each thread.
 
 Before:   %total = scf.for ... iter_args(%acc = %zeros) -> (tensor<8192xf32, #L>) {
             %scaled = arith.mulf %acc, %factors          (%factors: one number, repeated)

@@ -70,3 +70,17 @@ def test_rows_that_one_query_weighs(target: str) -> None:
         np.testing.assert_allclose(out[b, 0], p @ values[rows] / p.sum(), atol=2e-3)
         np.testing.assert_allclose(out[b, 1], values[rows].astype(np.float64).sum(0), atol=0.05)
     assert len(decided(kernel, "carried through the loop", *arguments)) == 3
+
+
+@pytest.mark.parametrize("count", [7, 1, 0])
+def test_pages_end_where_their_table_does(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Copies of later iterations look up no page behind the last."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_80")
+    keys, q = random(max(count, 1), 16, 32, dtype=np.float16), random(1, 16, 32, dtype=np.float16)
+    table, out = RNG.permutation(max(count, 1)).astype(np.int32), poisoned((1, 16, 16))
+    arguments = (q, keys, out, table, np.array([count], np.int32), len(table), 512)
+    kernel = kernel_of("pages")
+    kernel[1](*arguments)
+    expected = q[0].astype(np.float64) @ keys[:count].astype(np.float64).sum(0).T
+    np.testing.assert_allclose(out[0], expected, atol=1e-3)
+    assert decided(kernel, "pipeline", *arguments) == ["4 stages"]
