@@ -9,8 +9,9 @@ A dot by an instruction that reads its buffers itself: `warpgroup_dot`, `tensor_
 Where tensor copies bring what warps read (12.x), the buffer lies in swizzled panels as the copy
 engine writes them. An operand from outside a loop is stored once, in front of it; dots that read
 one tile alike share its buffer. A k that is no multiple of the instruction's is padded with zeros
-in the last step's fragments.
-Does not handle: operands that already lie in a buffer, or in fragments of the same warp.
+in the last step's fragments. An lhs that warps hold as fragments, what they made of a product of
+their own, stays in registers, and one `gpu_tile.mma` takes all of k.
+Does not handle: operands that already lie in a buffer; an rhs in fragments.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile import BufferLoadOp, MmaOp, MmaScaledOp, ViewOp
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
 from tilec.dialects.types import bit_width, element, shape, with_element
-from tilec.hardware.fragments import operand_layouts
+from tilec.hardware.fragments import OperandLayouts, operand_layouts
 from tilec.hardware.layout import Layout
+from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.shared_layout import strided
 from tilec.hardware.sizes import WORD_BITS
@@ -44,6 +46,8 @@ from tilec.passes.rewriting.walk import find_ops, kernels
 FMA_STEP = 1
 """Elements of k a step of an fma dot takes. Both operands then lie with stride 1 along m and n, so
 that one 16-byte read serves four rows or columns, and two steps' fragments fit the registers."""
+HELD_WORDS = 64
+"""Registers of a thread for all fragments of an rhs whose lhs threads hold: a quarter of them."""
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS, rings=True)
@@ -79,8 +83,17 @@ def _stage(
         lhs_k_first=_runs_along(dot.lhs, rank - 1),
         rhs_k_first=_runs_along(dot.rhs, rank - 2),
     )
-    lhs = panels.staged(dot, dot.lhs, "lhs")
     rhs = panels.staged(dot, dot.rhs, "rhs")
+    whole = operand_layouts(row, layout_of(dot.acc), rank, depth)
+    if _is_held(dot, whole, row):
+        if rhs is None:
+            rhs = _staged(dot.rhs, layouts.rhs, rank - 2, step, context, dot)
+        why = "threads hold its fragments, of the product that it follows from"
+        context.report.add("dot operand", dot.operation, "lhs in registers", why)
+        right = _fragment(rhs, rank - 2, 0, depth, whole.rhs)
+        replace_dot(dot, MmaOp.build(dot.lhs, right, dot.acc, instruction=row.name))
+        return
+    lhs = panels.staged(dot, dot.lhs, "lhs")
     if lhs is None:
         lhs = _staged(dot.lhs, layouts.lhs, rank - 1, step, context, dot)
     if rhs is None:
@@ -108,6 +121,16 @@ def _stage(
         else:
             total = MmaOp.build(left, right, total, instruction=row.name)
     replace_dot(dot, total)
+
+
+def _is_held(dot: tile.DotOp, whole: OperandLayouts, row: MmaInstruction) -> bool:
+    """Whether threads hold the lhs as the instruction reads it, in whole steps, and have registers
+    for all fragments of the rhs. What comes from memory goes through buffers, as copies."""
+    loaded = isinstance(dot.lhs.owner, (tile.LoadOp, tile.GatherOp))
+    if row.acc_layout is None or row.is_scaled or loaded or shape(dot.lhs)[-1] % row.depth:
+        return False
+    words = whole.rhs.num_values * bit_width(element(dot.rhs)) // WORD_BITS
+    return layout_of(dot.lhs) == whole.lhs and words <= HELD_WORDS
 
 
 class _Panels:

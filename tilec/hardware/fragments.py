@@ -39,15 +39,19 @@ def _shift(modes: Sequence[Mode], by: int) -> tuple[Mode, ...]:
 def accumulator_layout(
     instruction: MmaInstruction, shape: Sequence[int], warps_m: int, warps_n: int
 ) -> Layout:
-    """The accumulator's layout for a tile of `shape` over a grid of warps (m fastest)."""
+    """The accumulator's layout for a tile of `shape` over a grid of warps (m fastest). Warps past
+    its last row have copies: what follows from rows is theirs, too, and nobody hands it to them."""
     if instruction.acc_layout is None:
         raise ValueError(f"{instruction.name} has no fragment of its own; choose a blocked layout")
     batch = len(shape) - 2
-    repeat_m = _cdiv(shape[-2], instruction.m * warps_m)
+    rows = _cdiv(shape[-2], instruction.m)
+    different = min(warps_m, 1 << (rows - 1).bit_length())
+    repeat_m = _cdiv(rows, different)
     repeat_n = _cdiv(shape[-1], instruction.n * warps_n)
     threads = (
         *_shift(instruction.acc_layout.threads, batch),
-        Mode(warps_m, repeat_m * instruction.m, batch),
+        Mode(different, repeat_m * instruction.m, batch),
+        copies(warps_m // different),
         Mode(warps_n, repeat_n * instruction.n, batch + 1),
     )
     own = instruction.acc_layout.values
