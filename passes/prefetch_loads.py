@@ -27,12 +27,14 @@ an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) take
    scans 161 us for 136 and 314 for 262, a recurrence of 2048 channels 391 for 353, H200).
 3. In a loop of products loads run one iteration ahead, issued in their place: what no ring brings
    (fp8 that goes through registers to be transposed, 4096 cubed, 384 us for 460; decays and values
-   of a chunked recurrence, 75 for 88).
+   of a chunked recurrence, 75 for 88). So do numbers of rows that the loop gathers: it would wait
+   for both, one behind the other (attention to a table of tokens, 131 us for 175).
 4. Past the last iteration the same tiles are loaded again: no access is wild, and nobody uses them.
 Does not handle: tiles whose elements come one by one in less than a register; loops over programs;
 kernels with roles, whose load roles run ahead by themselves; large tiles, of which the programs of
 a multiprocessor have enough under way (rows in tiles of 8192 elements: 0.97 to 1.07 times as fast);
-loops that end where memory says, maybe soon (rows of sparse matrices: 0.60 to 1.04).
+loops that begin and end where memory says, maybe soon (rows of sparse matrices: 0.60 to 1.04). One
+that only ends there qualifies (parts of split attention, joined in 3.1 us for 6.0).
 """
 
 from __future__ import annotations
@@ -43,8 +45,10 @@ from tilec.dialects.effects import is_product
 from tilec.dialects.gpu_tile import RoleOp
 from tilec.dialects.gpu_tile.types import is_buffer, layout_of
 from tilec.dialects.op import TileOp
+from tilec.dialects.tile import ArrayOp
 from tilec.dialects.types import is_tile
 from tilec.messages.diagnostics import InternalError
+from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.register_pressure import tiles_apart
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.loads_ahead import (
@@ -56,7 +60,8 @@ from tilec.passes.copies.loads_ahead import (
 )
 from tilec.passes.layouts.components import tile_bytes
 from tilec.passes.programs.program_relations import read_their_length
-from tilec.passes.rewriting.loops import find_loops, is_program_loop
+from tilec.passes.rewriting.loops import find_loops, is_inside, is_program_loop
+from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.unrolling import unroll
 from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.passes.roles.parts import Part, parts_of
@@ -114,15 +119,32 @@ def _times(function: ir.Operation, part: Part, found: AheadLoads) -> int:
     room = part.registers - part.peak(function).registers
     if words > room or are_apart(found.loads, tiles_apart(function, part.block)):
         return 0
-    if any(is_product(op.opview) for op in find_ops(loop, TileOp)):
+    if any(is_product(op.opview) for op in find_ops(loop, TileOp)) or _lead_on(found):
         return 1
     small = sum(tile_bytes(load.results[0]) for load in found.loads) <= LITTLE_BYTES
-    if not small or read_their_length(function) or not _is_alone(loop):
+    ends_soon = read_their_length(function) and _begin_in_memory(found)
+    if not small or ends_soon or not _is_alone(loop):
         return 0
     times = MOST_TIMES
     while times > 1 and not _fits(loop, words, times, room):
         times //= 2
     return times if times > 1 else 0
+
+
+def _lead_on(found: AheadLoads) -> bool:
+    """Whether other loads of the loop go where these say."""
+    ours = OpSet(found.loads)
+    others = [load for load in tile_loads(found.loop) if load not in ours]
+    return any(op in ours for load in others for op in ops_behind(load.operands))
+
+
+def _begin_in_memory(found: AheadLoads) -> bool:
+    """Whether memory says where a loop begins, or what it loads, as of rows of sparse matrices: of
+    those most are short."""
+    ops = (*found.addresses, *found.loads)
+    outside = [v for op in ops for v in op.operands if not is_inside(v, found.loop)]
+    deciding = (*found.addresses, *ops_behind([found.loop.operands[0], *outside]))
+    return any(isinstance(op.opview, ArrayOp) for op in deciding)
 
 
 def _is_alone(loop: ir.Operation) -> bool:

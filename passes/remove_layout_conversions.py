@@ -19,8 +19,9 @@ others. So a load role can have it, too. (Where it takes 8, in the gradients of 
 3 % slower.) What numbers rows that are gathered for products is always loaded again: a load role
 converts nothing.
 
-So is a larger tile that is not gathered, if that takes each thread no more accesses than there were: a row of 2048 bf16
-beside a tile of four, in 512 threads, is one access of 16 bytes for one of 8.
+So is a larger tile that is not gathered, if that takes each thread no more accesses than there
+were: a row of 2048 bf16 beside a tile of four, in 512 threads, is one access of 16 bytes for one
+of 8.
 Does not handle: larger tiles that would take more.
 """
 

@@ -1,7 +1,7 @@
 """How many neighbours in memory one atomic addition takes: `red` and `atom` on pairs and vectors.
 
-PTX ISA 9.0, "red", "atom": pairs of f16 on every target, of bf16 since Hopper; since PTX 8.1 Hopper and
-what follows it add vectors of up to 16 bytes of these and of f32. Of 16 bits these are all the
+PTX ISA 9.0, "red", "atom": pairs of f16 on every target, of bf16 since Hopper; since PTX 8.1 Hopper
+and what follows it add vectors of up to 16 bytes of these and of f32. Of 16 bits these are all the
 additions that the hardware has: ptxas makes a loop of compare-and-swaps of a single one.
 """
 

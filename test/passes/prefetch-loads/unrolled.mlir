@@ -47,3 +47,27 @@ func.func @walk(%x: !x, %y: !x) attributes {tile.kernel} {
   }
   return
 }
+
+// A loop that ends where memory says, from a place that it does not say.
+// CHECK-LABEL: func.func @lengths(
+// CHECK: %[[FIRST:.*]]:8 = scf.if
+// CHECK-COUNT-8: "tile.load"(%arg0
+// CHECK: scf.for
+// CHECK: tile.loads_ahead
+// CHECK: scf.for
+func.func @lengths(%x: !x, %y: !x, %of: memref<?xi32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = arith.constant dense<1.0> : !t
+  %p = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %e = "tile.load"(%of, %p) {dims = array<i32>, padding = 0 : i32, options = {}} : (memref<?xi32, strided<[1]>>, index) -> tensor<i32, #gpu_tile.layout<"T(32):(0) V():()">>
+  %l = tensor.extract %e[] : tensor<i32, #gpu_tile.layout<"T(32):(0) V():()">>
+  %n = arith.index_cast %l : i32 to index
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%h = %one) -> (!t) {
+    %v = "tile.load"(%x, %i, %c0) {dims = array<i32: 1>, options = {}, padding = 0.0 : f32} : (!x, index, index) -> !t
+    %next = arith.mulf %h, %v : !t
+    scf.yield %next : !t
+  }
+  "tile.store"(%r, %y, %p, %c0) {dims = array<i32: 1>, options = {}} : (!t, !x, index, index) -> ()
+  return
+}
