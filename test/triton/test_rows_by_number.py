@@ -54,8 +54,8 @@ def test_rows_that_products_multiply(target: str, lengths: list[int]) -> None:
 
 
 def test_rows_that_one_query_weighs(target: str) -> None:
-    """Each thread carries its part of three sums: two of rows, of which one is rounded to 16 bits
-    before it is added, and one of numbers. No request, a part of a block, several blocks."""
+    """Each thread carries its part of two sums of rows, of which one is rounded to 16 bits before
+    it is added. No request, a part of a block, several blocks."""
     lengths = [0, 7, 150]
     keys, values, table, lengths_ = cache(lengths, 150, 64)
     q, out = random(3, 64, dtype=np.float16), poisoned((3, 2, 64))
@@ -69,7 +69,9 @@ def test_rows_that_one_query_weighs(target: str) -> None:
         p = np.exp(weighted - weighted.max())
         np.testing.assert_allclose(out[b, 0], p @ values[rows] / p.sum(), atol=2e-3)
         np.testing.assert_allclose(out[b, 1], values[rows].astype(np.float64).sum(0), atol=0.05)
-    assert len(decided(kernel, "carried through the loop", *arguments)) == 3
+    assert len(decided(kernel, "carried through the loop", *arguments)) == 2
+    assert decided(kernel, "loads", *arguments) == ["an iteration ahead"]
+    assert decided(kernel, "warps", *arguments) == ["2"]
 
 
 @pytest.mark.parametrize("count", [7, 1, 0])
