@@ -315,3 +315,22 @@ def test_heads_are_a_dimension(target: str) -> None:
     kernel_of("heads")[2, 3](x, out, 21 * 64, 64, 19)
     np.testing.assert_array_equal(out[:, :19], x[:, :19])
     assert np.isnan(out[:, 19:]).all()
+
+
+@pytest.mark.parametrize("rows", [63, 75], ids=["whole", "short"])
+def test_bounds_of_chunks_are_arguments_where_none_is_short(target: str, rows: int) -> None:
+    chunk = 21
+    x, out = random(rows, 32), poisoned((rows + 20, 32))
+    kernel = kernel_of("chunks")
+    grid = (2, -(-rows // chunk))
+    kernel[grid](x, out, rows, chunk)
+    np.testing.assert_array_equal(out[:rows], x + x)
+    assert np.isnan(out[rows:]).all()
+    report = kernel.report(x, out, rows, chunk, grid=grid)
+    assert ("sizes [?, chunk, ?]" in report) == (rows == 63)
+    assert ("gather or scatter" in report) == (rows == 75)
+
+
+def test_what_bounds_of_chunks_come_from_decides_a_launch() -> None:
+    plan = kernel_of("chunks").plan(settles=True)
+    assert plan.deciding == {"rows", "chunk"}

@@ -65,6 +65,11 @@ def dropout(drawn: Any, at: Any) -> tuple[tuple[Any, ...], int]:
     return (at(200), at(200), 200, float(drawn.random()), int(drawn.integers(1, 999))), 2
 
 
+def chunks(drawn: Any, at: Any) -> tuple[tuple[Any, ...], Any]:
+    chunk, rows = int(drawn.choice([9, 10])), int(drawn.choice([20, 27]))
+    return (at(27 * 32), at(27 * 32), rows, chunk), (1, 3)
+
+
 def stand_in_for(pools: list[Any], monkeypatch: pytest.MonkeyPatch) -> StandIn:
     """A stand-in whose memory are these tensors."""
     ends = [(p.data_ptr(), p.data_ptr() + p.untyped_storage().nbytes()) for p in pools]
@@ -78,7 +83,9 @@ def stand_in_for(pools: list[Any], monkeypatch: pytest.MonkeyPatch) -> StandIn:
     return made
 
 
-@pytest.mark.parametrize("draw", [vector_add, shift, dropout], ids=lambda draw: draw.__name__)
+@pytest.mark.parametrize(
+    "draw", [vector_add, shift, dropout, chunks], ids=lambda draw: draw.__name__
+)
 def test_launches_again(draw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = np.random.default_rng(31)
     pools = [torch.zeros(1500), torch.zeros(1500)]

@@ -46,6 +46,7 @@ from tilec.triton.joined_pointers import Group
 from tilec.triton.known_launches import Known, KnownLaunches, lying_as, lying_of, storage_of
 from tilec.triton.launch_keys import MULTIPLE, Form
 from tilec.triton.memory_of import with_memory
+from tilec.triton.minima import are_settled
 from tilec.triton.plan import Plan, divisors, plan_kernel
 from tilec.triton.program import Value
 from tilec.triton.program_numbers import never_negative
@@ -55,11 +56,13 @@ from tilec.triton.shared_memory import Sharing, shared
 
 @dataclass(frozen=True)
 class Wanted:
-    """What one specialisation is compiled for. `nan`: descriptors that are padded with NaN."""
+    """What one specialisation is compiled for. `trusts`, `settles`: what the launch has looked at
+    (`plan_kernel`); `nan`: descriptors that are padded with NaN."""
 
     parameters: tuple[Parameter, ...]
     nonnegative: frozenset[str]
     trusts: bool
+    settles: bool
     sharing: Sharing
     index_bits: int
     nan: frozenset[str] = frozenset()
@@ -214,16 +217,23 @@ class TritonKernel:
         *,
         groups: tuple[Group, ...] = (),
         trusts: bool = True,
+        settles: bool = False,
         nan: frozenset[str] = frozenset(),
     ) -> Plan:
         """What becomes of the pointers (`plan_kernel`)."""
         if nonnegative is None:
             nonnegative = frozenset(argument.name for argument in self.function.arguments)
-        key = (nonnegative, flat, groups, trusts, nan)
+        key = (nonnegative, flat, groups, trusts, settles, nan)
         if key not in self._plans:
             function = read_kernel(self.text, self.source, self.name)
             self._plans[key] = plan_kernel(
-                function, nonnegative, flat, groups=groups, trusts=trusts, nan=nan
+                function,
+                nonnegative,
+                flat,
+                groups=groups,
+                trusts=trusts,
+                settles=settles,
+                nan=nan,
             )
         return self._plans[key]
 
@@ -234,6 +244,7 @@ class TritonKernel:
             sharing.flat,
             groups=sharing.joined,
             trusts=wanted.trusts,
+            settles=wanted.settles,
             nan=wanted.nan,
         )
 
@@ -277,10 +288,13 @@ class TritonKernel:
     ) -> Bound:
         signs = {n for n, value in numbers.items() if isinstance(value, int) and value >= 0}
         nonnegative = frozenset(signs)
-        plan = self.plan(nonnegative)
+        settles = self._settles(nonnegative, numbers, grid)
+        plan = self.plan(nonnegative, settles=settles)
         trusts = not plan.asked or never_negative(plan.asked, numbers, grid)
         found = shared(
-            lambda flat, groups: self.plan(nonnegative, flat, groups=groups, trusts=trusts),
+            lambda flat, groups: self.plan(
+                nonnegative, flat, groups=groups, trusts=trusts, settles=settles
+            ),
             pointers,
             numbers,
         )
@@ -290,12 +304,22 @@ class TritonKernel:
         parameters = [observe_parameter(name, view) for name, view in arrays]
         scalars = [Parameter(s.name, "scalar", s.type.element) for s in plan.scalars]
         bits = index_bits(view for _, view in arrays)
-        wanted = Wanted((*parameters, *scalars), nonnegative, trusts, found.sharing, bits)
+        wanted = Wanted((*parameters, *scalars), nonnegative, trusts, settles, found.sharing, bits)
         values = (*(view for _, view in arrays), *(found.numbers[s.name] for s in plan.scalars))
         names = list(pointers)
         of = tuple(names.index(rule.root) for rule in plan.arrays)
         roots = tuple(of[number] for number in first)
         return Bound(wanted, values, roots, tuple(found.spans), of)
+
+    def _settles(self, nonnegative: frozenset[str], numbers: Mapping[str, Any], grid: Grid) -> bool:
+        """Whether the kernel is imported without its minima: where they come to what arguments make
+        of them, and more of its accesses are rectangles then."""
+        plan = self.plan(nonnegative)
+        if not plan.minima or not plan.kept:
+            return False
+        if not are_settled(plan.minima, numbers, grid):
+            return False
+        return len(self.plan(nonnegative, settles=True).kept) < len(plan.kept)
 
     def _launched(self, device: Any, bound: Bound, grid: Grid) -> CompiledKernel:
         """The compiled kernel for bound arguments, with 64-bit indices where those of 32 do not
@@ -327,6 +351,7 @@ class TritonKernel:
             "parameters": list(map(repr, wanted.parameters)),
             "nonnegative": sorted(wanted.nonnegative),
             "trusts": wanted.trusts,
+            "settles": wanted.settles,
             "sharing": [
                 sorted(wanted.sharing.flat),
                 list(wanted.sharing.merged),

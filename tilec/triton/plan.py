@@ -13,6 +13,7 @@ from tilec.triton.array_rule import ArrayRule
 from tilec.triton.forms import Forms
 from tilec.triton.joined_pointers import Group, joined
 from tilec.triton.live import Live
+from tilec.triton.minima import Minimum, find_minima, settle
 from tilec.triton.normalize import normalized
 from tilec.triton.polynomial import ONE, ZERO
 from tilec.triton.program import Function, Op, Value, walk
@@ -37,7 +38,8 @@ class Plan:
     access goes to; `raised`: the accesses that are rectangles of it, all others are gathers and
     scatters; `kept`: why they are; `written`: the numbers of arrays that are; `live`: what is
     built; `asked`: scalars that are not negative in any program, as the launch has to make sure
-    (`program_numbers.py`).
+    (`program_numbers.py`); `minima`: what it may look at, too, and has to have looked at if they
+    are settled (`minima.py`).
     """
 
     function: Function
@@ -49,6 +51,7 @@ class Plan:
     written: frozenset[int]
     live: Live
     asked: tuple[Value, ...]
+    minima: tuple[Minimum, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,7 +74,7 @@ class Plan:
         are numbers to the kernel alone."""
         forms = [form for rule in self.arrays for form in rule.forms]
         found = {symbol.value for form in forms for symbol in form.arguments}
-        todo, seen = list(self.asked), set[Value]()
+        todo, seen = [*self.asked, *(one.value for one in self.minima)], set[Value]()
         while todo:
             value = todo.pop()
             if value not in seen:
@@ -87,6 +90,7 @@ def plan_kernel(
     *,
     groups: tuple[Group, ...] = (),
     trusts: bool = True,
+    settles: bool = False,
     nan: frozenset[str] = frozenset(),
 ) -> Plan:
     """Decides what each access becomes.
@@ -94,7 +98,8 @@ def plan_kernel(
     `nonnegative`: the numbers that are not negative, None for all; `flat`: pointers whose accesses
     all go through one flat array, because arrays of theirs would overlap; `groups`: those that
     become one pointer (`joined_pointers.py`); `trusts`: whether the
-    launch looks at `Plan.asked`; `nan`: descriptors padded with NaN. CompileError where a pointer
+    launch looks at `Plan.asked`; `settles`: whether it has looked at `Plan.minima`, which are then
+    what arguments make of them; `nan`: descriptors padded with NaN. CompileError where a pointer
     comes from no argument.
     """
     function = joined(normalized(function, nan), groups)
@@ -103,8 +108,11 @@ def plan_kernel(
             raise function.error(f"argument '{argument.name}' is {argument.type}")
     if nonnegative is None:
         nonnegative = frozenset(a.name for a in function.arguments)
+    minima = find_minima(function)
+    if settles:
+        settle(function, minima)
     forms = Forms(function)
-    return _Planner(function, forms, Signs(forms, nonnegative, trusts), flat).plan()
+    return _Planner(function, forms, Signs(forms, nonnegative, trusts), flat, minima).plan()
 
 
 @dataclass
@@ -113,6 +121,7 @@ class _Planner:
     forms: Forms
     signs: Signs
     flat: frozenset[str]
+    minima: tuple[Minimum, ...]
     arrays: list[ArrayRule] = field(default_factory=list)
     of: dict[Op, int] = field(default_factory=dict)
     raised: dict[Op, Raised] = field(default_factory=dict)
@@ -135,6 +144,7 @@ class _Planner:
             frozenset(self.written),
             Live(self.function.blocks[0], self.forms, self.raised),
             tuple(sorted(self.signs.asked, key=lambda value: value.name)),
+            self.minima,
         )
 
     def _access(self, op: Op, raising: Raising) -> None:

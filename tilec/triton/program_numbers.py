@@ -34,14 +34,33 @@ def decides(value: Value) -> bool:
 def never_negative(values: Iterable[Value], numbers: Mapping[str, Any], grid: Grid) -> bool:
     """Whether scalars that `decides` are 0 or more in all programs of a launch; no, where the grid
     has too many to look."""
-    programs = grid[0] * grid[1] * grid[2]
-    if programs > MOST_PROGRAMS:
+    launch = _launch(numbers, grid)
+    if launch is None:
         return False
-    place = np.arange(programs)
-    ids = (place % grid[0], place // grid[0] % grid[1], place // (grid[0] * grid[1]))
-    launch = _Launch(numbers, grid, ids)
     with np.errstate(all="ignore"):
         return all(bool(np.all(launch.value(value) >= 0)) for value in values)
+
+
+def always_equal(
+    pairs: Iterable[tuple[Value, Value]], numbers: Mapping[str, Any], grid: Grid
+) -> bool:
+    """Whether two scalars that `decides` are equal in all programs of a launch, for each pair; no,
+    where the grid has too many to look."""
+    launch = _launch(numbers, grid)
+    if launch is None:
+        return False
+    with np.errstate(all="ignore"):
+        return all(bool(np.all(launch.value(one) == launch.value(two))) for one, two in pairs)
+
+
+def _launch(numbers: Mapping[str, Any], grid: Grid) -> _Launch | None:
+    """All programs of a grid, None of one that has too many."""
+    programs = grid[0] * grid[1] * grid[2]
+    if programs > MOST_PROGRAMS:
+        return None
+    place = np.arange(programs)
+    ids = (place % grid[0], place // grid[0] % grid[1], place // (grid[0] * grid[1]))
+    return _Launch(numbers, grid, ids)
 
 
 class _Launch:
