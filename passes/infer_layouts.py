@@ -31,7 +31,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.tile import ArrayOp, Atomic, Combining
+from tilec.dialects.tile import ArrayOp, Atomic
 from tilec.dialects.types import is_tile, shape
 from tilec.hardware.fragments import accumulator_layout, tensor_memory_layout, warpgroup_grid
 from tilec.hardware.layout import Layout
@@ -58,6 +58,7 @@ from tilec.passes.layouts.conversion_costs import conversion_cost
 from tilec.passes.layouts.decisions import decide_layouts
 from tilec.passes.layouts.maps import widened
 from tilec.passes.layouts.operand_numbers import separate_operand_numbers
+from tilec.passes.layouts.product_rows import keeps_rows
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.walk import kernels
 
@@ -149,31 +150,9 @@ def _hard_layouts(ops: list[ir.Operation], context: PassContext) -> dict[ir.Valu
             continue
         grid = warpgroup_grid(sizes, context.num_warps) if row.is_warpgroup else None
         if grid is None:
-            grid = warp_grid(row, sizes, context.num_warps, rows_only=_is_reduced_along_n(dot))
+            grid = warp_grid(row, sizes, context.num_warps, rows_only=keeps_rows(dot))
         hard[dot.result] = accumulator_layout(row, sizes, *grid)
     return hard
-
-
-def _is_reduced_along_n(dot: tile.DotOp) -> bool:
-    """Whether a row of the result meets again in a reduction or as the lhs of another dot."""
-    n = len(shape(dot.acc)) - 1
-    pending, seen = [dot.result], set()
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        for use in value.uses:
-            user = use.owner.opview
-            if isinstance(user, Combining) and user.axis == n:
-                return True
-            if isinstance(user, tile.DotOp) and use.operand_number == 0:
-                return True
-            passed = list(user.operation.results)
-            if user.operation.name == "scf.yield" and user.operation.parent.name == "scf.if":
-                passed.append(user.operation.parent.results[use.operand_number])
-            pending += [r for r in passed if is_tile(r) and shape(r) == shape(dot.acc)]
-    return False
 
 
 def _cuts(components: Components, accesses: list[Access], context: PassContext) -> OpMap[Layout]:

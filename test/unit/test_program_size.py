@@ -260,3 +260,25 @@ def test_warps_of_small_products(columns: int, warps: int) -> None:
     specs = [f"{name}:bf16[?,?:8;?:8,1]" for name in ("x", "y", "out")]
     compiled = multiplied.compile(specs, {"N": columns}, target="sm_90a")
     assert compiled.threads == 32 * warps
+
+
+@tilec.kernel(grid=(1,))
+def summed_product(
+    x: tl.array, y: tl.array, z: tl.array, sums: tl.array, M: tl.const, AXIS: tl.const
+):
+    """A product, and its rows or columns added up."""
+    found = tl.dot(tl.load(x, (0, 0), (M, 64)), tl.load(y, (0, 0), (64, 32)))
+    tl.store(sums, 0, tl.sum(tl.exp(found), AXIS))
+    tl.store(z, (0, 0), found.to(z.dtype))
+
+
+@pytest.mark.parametrize(
+    ("rows", "axis", "warps"), [(16, 1, 2), (32, 1, 2), (48, 1, 4), (64, 1, 4), (32, 0, 4)]
+)
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_no_warp_computes_rows_of_another(rows: int, axis: int, warps: int, target: str) -> None:
+    """Of 16 rows a warp has all where they meet again behind a product."""
+    specs = [f"{a}:bf16[?:8,?:8]" for a in "xyz"]
+    constants = {"M": rows, "AXIS": axis}
+    compiled = summed_product.compile([*specs, "sums:f32[?]"], constants, target=target)
+    assert compiled.threads == 32 * warps

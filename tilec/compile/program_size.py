@@ -22,6 +22,7 @@ from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.contract import Report
 from tilec.passes.layouts.components import depth_factor
 from tilec.passes.layouts.op_costs import issue_slots
+from tilec.passes.layouts.product_rows import keeps_rows
 from tilec.passes.rows.stripes import count_stripes
 
 ACCUMULATORS_PER_THREAD = 128
@@ -31,6 +32,8 @@ SMALL_SUMS = 512
 """Of a product of 16 rows that two warps share: products of chunks of 16 rows by 16 or 32 columns
 took 0.73 to 0.89 of the time in four warps, an eighth kernel 1.13; by 64 columns 0.91 and 1.24
 (linear attention on an H200)."""
+MOST_WITH_DOTS = 8
+"""Warps of a CTA that multiplies, but where the rows are three warpgroups'."""
 FMA_ACCUMULATORS_PER_THREAD = 64
 """Of the largest accumulator of dots by fma: each thread's operands take registers, too."""
 STREAMED_PER_THREAD = 8
@@ -116,10 +119,11 @@ the time in which a multiprocessor begins a CTA stays in one (`passes/pack_progr
 @dataclass
 class _Program:
     """What the rules look at. `accumulators`: of the `products` dots that share a block, where they
-    are most; `blocks`: those of every block. `meetings`: reductions that run once; `streamed`:
-    elements that blocks of loops load, `largest` the most of one tile; `carried`: of the largest
-    tile that a loop carries; `waited`: of the largest that a loop reduces whose result it needs, 0
-    without; `gathers`: whether a loop loads rows by number. `slots`: of the instructions of all elements.
+    are most; `row_warps`: that have rows of a product of their own, 8 where those may be shared;
+    `blocks`: those of every block. `meetings`: reductions that run once; `streamed`: elements that
+    blocks of loops load, `largest` the most of one tile; `carried`: of the largest tile that a loop
+    carries; `waited`: of the largest that a loop reduces whose result it needs, 0 without;
+    `gathers`: whether a loop loads rows by number. `slots`: of the instructions of all elements.
     `exchanged`: by shapes of tiles, the axes along which their elements exchange places; `steps`:
     by shapes, axes and masks, the words of what exchanges places together, by dtypes; `moved`:
     elements, as often as they change places; `loaded`: those of each load that runs once. `scans`:
@@ -132,6 +136,7 @@ class _Program:
     accumulators: int = 0
     products: int = 0
     rows: int = 0
+    row_warps: int = 0
     blocks: dict[ir.Block, list[int]] = field(default_factory=dict)
     uses_fma: bool = False
     reduces: bool = False
@@ -206,7 +211,10 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
         is_small = program.products > 1 or program.accumulators <= SMALL_SUMS
         if is_small and program.rows <= MMA_M:
             least = 2
-        warps, why = _power(wanted, least, 8), f"{program.accumulators} accumulators"
+        # More warps than rows of theirs would compute them again, and all that follows a product.
+        elif not program.uses_fma:
+            least = min(least, max(2, program.row_warps))
+        warps, why = _power(wanted, least, MOST_WITH_DOTS), f"{program.accumulators} accumulators"
         if by_warpgroups and program.products > 1 and program.rows == 3 * WGMMA_M:
             # What lies between two products wants whole rows.
             warps, why = 3 * WARPGROUP_WARPS, f"{program.rows} rows"
@@ -304,6 +312,8 @@ def _look_at(function: ir.Operation) -> _Program:
             if sum(together) > program.accumulators:
                 program.accumulators, program.products = sum(together), len(together)
                 program.rows = shape(view.acc)[-2]
+            rows = _power_above(-(-shape(view.acc)[-2] // MMA_M))
+            program.row_warps = max(program.row_warps, rows if keeps_rows(view) else MOST_WITH_DOTS)
             exact = view.options.get("precision") != "tf32"
             program.uses_fma |= str(element(view.lhs)) == "f32" and exact
         elif op.name == "scf.for":
