@@ -28,18 +28,23 @@ After:    %buffer = "gpu_tile.alloc"()
    What stores (`roles.fills`) brings its tile along, folded to the load role's warpgroup.
 2. The stages: `tile.stages` where the author demands them, else as many as fit beside the other
    buffers, fewer where a second CTA then fits beside this one (`ring_stages`); the same for every
-   ring, but where only one fits so, one for rings around others (`roles.ring_slots`). Loops behind
-   each other have alike rings in common.
+   ring, but few for rings around loops of products where a second CTA fits so, and one where only
+   one fits (`roles.ring_slots`). Loops behind each other have alike rings in common.
 3. A slot is released behind its last reader: once per warpgroup where only its matrix
    instructions read it, by the end of products where only those in tensor memory do, else once per
    warp; where warps compute an operand from it (`computed_lhs`), behind the product's issue.
 4. Registers move from the load role to the others where the kernel could use more than its part.
+5. Unless somebody asks for them, there are no roles where all rings stand around loops that
+   multiply what none of them brings: the role would load once a program, and its warps take the
+   registers of another CTA, which hides that as well.
 
 A demand that cannot be met is an error with the reason; otherwise the report has it.
 Does not handle: a copy in a loop or a branch whose condition needs a tile.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from mlir import ir
 
@@ -119,18 +124,16 @@ def specialize_warps(module: ir.Module, context: PassContext) -> None:
 def _specialize(function: ir.Operation, context: PassContext) -> None:
     demanding, forbidden = _demands(function)
     rings = find_rings(function)
-    reason = _refusal(function, rings, context)
-    if forbidden is not None and reason is None:
-        reason = "warp_specialize=False"
+    wanted, in_turn = wanted_stages(rings), teams_of(function) > 1
+    is_asked = demanding is not None or in_turn or wanted > 0
+    reason = _refusal(function, rings, context) or _left_alone(rings, forbidden, is_asked)
     followers = share_rings(rings) if reason is None else []
-    wanted = wanted_stages(rings)
     stages, outer = wanted, wanted
     if not wanted and reason is None:
         multiply = bool(_find_products(function, rings))
         stages, outer = slots_that_fit(function, rings, context, multiply=multiply)
     if reason is None and stages < 2 and demanding is None:
         reason = "one stage was asked for" if wanted else "the shared memory holds one stage only"
-    in_turn = teams_of(function) > 1
     if reason is None and (demanding is not None or in_turn):
         reason = why_too_large(function, context, teams_of(function))
     if reason is not None:
@@ -183,6 +186,17 @@ def _refusal(function: ir.Operation, rings: list[Ring], context: PassContext) ->
     ):
         return reason
     return _part(function, rings, [copy.operation for r in rings for copy in r.copies]).refusal
+
+
+def _left_alone(
+    rings: Sequence[Ring], forbidden: ir.Operation | None, is_asked: bool
+) -> str | None:
+    """Says why a kernel that could have roles does not get them, or None."""
+    if forbidden is not None:
+        return "warp_specialize=False"
+    if not is_asked and all(map(is_outer, rings)):
+        return "loops inside multiply what no ring brings: more CTAs hide the rest"
+    return None
 
 
 def _find_products(function: ir.Operation, rings: list[Ring]) -> list[Products]:
@@ -333,7 +347,7 @@ class _Rewrite:
         return wholes
 
     def _slots(self, ring: Ring) -> int:
-        return self._outer if is_outer(ring.leader or ring, self._rings) else self._stages
+        return self._outer if is_outer(ring.leader or ring) else self._stages
 
     def _filled(self, ring: Ring) -> int:
         """The number of times that a slot of `ring` is published until it is full."""

@@ -21,7 +21,8 @@ products in flight has registers of its own, so the loop has two iterations: sum
 be copied.
 
 The product must be the only one of its loop, start from a constant and depend on nothing but
-scalars that count and slots of rings; the loop must carry more than its result.
+scalars that count and slots of rings; the loop must carry more than its result, and hold no loop:
+the product of the next program would run under all of this one's, which would be there five times.
 Does not handle: operands in registers, loops outside of roles, sums three of which leave too few
 registers.
 """
@@ -41,7 +42,7 @@ from tilec.passes.analysis.issue_order import constant_steps, ops_beside
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
 from tilec.passes.dots.issued_products import IssuedProduct, find_product, products_of
-from tilec.passes.rewriting.loops import clone_mapped, terminator
+from tilec.passes.rewriting.loops import clone_mapped, find_loops, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, less
 from tilec.passes.rewriting.walk import kernel_of, role_of
@@ -67,6 +68,8 @@ def rotate_sums(loop: ir.Operation, context: PassContext) -> str | None:
         return "the product reads buffers of no ring"
     if min(turn.slots for turn in product.turns) < 2:
         return "the product reads the only slot of a ring"
+    if len(find_loops(loop)) > 1:
+        return "a loop inside it takes longer than the product, and would be there five times"
     if any(use.owner.operation == terminator(body) for use in product.wait.result.uses):
         return "the loop carries a product as it is"
     counters = constant_steps(loop)

@@ -6,17 +6,29 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from tilec.dialects.gpu_tile import MmaOp, RingSlotOp, Tcgen05MmaOp, WgmmaOp
 from tilec.dialects.gpu_tile.types import buffer_of
-from tilec.hardware.ring_stages import BARRIER_BYTES, ring_stages
+from tilec.hardware.ring_stages import BARRIER_BYTES, CTAS, USUAL_STAGES, ring_stages
 from tilec.passes.analysis.placement import shared_bytes
+from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
 from tilec.passes.demands.kernels import teams_of
 from tilec.passes.demands.loops import STAGES
 from tilec.passes.programs.answers import answer_bytes
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.rewriting.loops import enclosing_ops, innermost_loop
+from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.roles.registers import plan_roles
 from tilec.passes.roles.rings import Ring
 from tilec.passes.roles.short_programs import ctas_by_registers, slots_beside, turns_if_short
+
+OUTER_SLOTS = (2, 1)
+"""Of rings around loops, where two CTAs share a multiprocessor: the next turn's tiles arrive while
+a loop runs, or, where only one slot fits so, while the other CTA's does."""
+_MANY = (RingSlotOp, MmaOp, WgmmaOp, Tcgen05MmaOp)
+LEAST_INNER = 3
+"""Slots that rings of those loops have at least, or one CTA gets all of the memory: one is read
+while two are on their way. Not timed by itself."""
 
 
 def wanted_stages(rings: list[Ring]) -> int:
@@ -37,19 +49,19 @@ def staged_loop(ring: Ring) -> ir.Operation | None:
     return next((loop for loop in around if STAGES in loop.attributes), None)
 
 
-def is_outer(ring: Ring, rings: Sequence[Ring]) -> bool:
-    """Whether a loop inside the loop of a ring has a ring of its own: the outer ring has one turn
-    where the inner one has many."""
-    return any(ring.loop in enclosing_ops(other.loop) for other in rings)
+def is_outer(ring: Ring) -> bool:
+    """Whether a ring has one turn where a loop inside its own has many products or turns."""
+    own = innermost_loop(ring.turn.operation)
+    return any(innermost_loop(op) != own for op in find_ops(ring.loop, *_MANY))
 
 
 def slots_that_fit(
     function: ir.Operation, rings: Sequence[Ring], context: PassContext, *, multiply: bool
 ) -> tuple[int, int]:
     """Slots of every ring beside the other buffers, which each team has for itself, and those of
-    rings around others: as many, or one where the others would have one, too, or where more CTAs of
-    short programs then fit on a multiprocessor (`short_programs.py`). `multiply`: whether products
-    get a role of their own."""
+    rings around loops: few where more CTAs of short programs, or a second one, then fit on the
+    multiprocessor (`short_programs.py`); else as many, or one where the others would have one, too.
+    `multiply`: whether products get a role of their own."""
     other = shared_bytes(function, without=[alloc for ring in rings for alloc in ring.allocs])
     other *= teams_of(function)
     leaders = [ring for ring in rings if ring.leader is None]
@@ -57,21 +69,47 @@ def slots_that_fit(
     most = context.allowance.stages
     other += answer_bytes(function)
     other += max(buffer.alignment_bytes for buffer in own)
-    stages = ring_stages(_slot_bytes(leaders), other, context.target)
-    around = [ring for ring in leaders if is_outer(ring, rings)]
-    stages = max(1, min(stages, most))
+    around = [ring for ring in leaders if is_outer(ring)]
+    once = _slot_bytes(around)
+    each = _slot_bytes(leaders) - once
+    stages = max(1, min(ring_stages(each + once, other, context.target), most))
     turns = turns_if_short(rings)
     if turns is not None and not multiply and teams_of(function) == 1:
-        sizes = _slot_bytes(leaders), _slot_bytes(around) if len(around) < len(leaders) else 0
-        ctas = ctas_by_registers(function, context)
+        sizes, ctas = (each + once, once if each else 0), ctas_by_registers(function, context)
         found = slots_beside(ctas, sizes, other, turns, context.target)
         if found is not None:
             return min(found[0], stages), min(found[1], stages)
-    if stages > 1 or not around or len(around) == len(leaders):
+    found = _slots_of_two(function, other, each, once, context) if around else None
+    if found is not None:
+        return found
+    if stages > 1 or not around or not each:
         return stages, stages
-    once = _slot_bytes(around)
-    each = _slot_bytes(leaders) - once
     return max(1, min(ring_stages(each, other + once, context.target), most)), 1
+
+
+def _slots_of_two(
+    function: ir.Operation, other: int, each: int, once: int, context: PassContext
+) -> tuple[int, int] | None:
+    """Slots of `each` bytes, and of `once` around loops, with which a multiprocessor holds two
+    CTAs; None where its memory does not, or its registers, or where they would share its tensor
+    memory, of which nobody has seen the gain."""
+    if find_ops(function, Tcgen05MmaOp):
+        return None
+    target, teams = context.target, teams_of(function)
+    live = most_live_registers(function.regions[0].blocks[0])
+    shapes = plan_roles(target, context.num_warps, live=live, teams=teams)
+    threads = shapes["load"].end * target.warp_size
+    moved = shapes["compute"].registers > 0  # registers that move are all of a multiprocessor's
+    if moved or CTAS * threads * live > target.registers_per_sm:
+        return None
+    most = min(USUAL_STAGES, context.allowance.stages)
+    for outer in OUTER_SLOTS:
+        if not each:
+            return (outer, outer) if target.fits_twice(other + outer * once) else None
+        for inner in range(most, LEAST_INNER - 1, -1):
+            if target.fits_twice(other + outer * once + inner * each):
+                return inner, outer
+    return None
 
 
 def _slot_bytes(rings: Sequence[Ring]) -> int:

@@ -59,7 +59,7 @@ TABLE = {
     "attention_return": GUARDED_ATTENTION,
     "attention_while": ATTENTION,
     "attention_skips": ("cp.async 4", "TMA 9 persistent", "TMA 9 persistent"),
-    "attention_breaks": ATTENTION,
+    "attention_breaks": ("cp.async 4", "TMA 5 persistent overlapped", ATTENTION[2]),
     "grouped_zero_trips": GROUPED,
     "grouped_guard": GROUPED,
     "grouped_return": GROUPED,

@@ -53,3 +53,39 @@ func.func @matmul(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 
   "tile.store"(%acc, %c, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, memref<?x?xf32, strided<[?, 1]>>, index, index) -> ()
   return
 }
+
+// Not around a loop, which takes longer than the product and would be there five times.
+// CHECK-LABEL: @around_a_loop
+// CHECK: name = "load"
+// CHECK: scf.for
+// CHECK-NOT: scf.if
+// CHECK: "gpu_tile.wgmma"
+// CHECK: "gpu_tile.wgmma_wait"(%{{.*}}) {pending = 0 : i32}
+// CHECK: scf.for
+// CHECK-COUNT-1: "gpu_tile.wgmma"(
+// CHECK: name = "compute"
+func.func @around_a_loop(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
+                         %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
+                         %c: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %bk = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : !c
+  %half = arith.constant dense<0.5> : !c
+  %rows = memref.dim %a, %c0 : !m
+  %size = memref.dim %a, %c1 : !m
+  scf.for %p = %c0 to %rows step %bk {
+    %ta = "tile.load"(%a, %p, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !a
+    %tb = "tile.load"(%b, %c0, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !a
+    %product = "tile.dot"(%ta, %tb, %zero) {options = {}} : (!a, !a, !c) -> !c
+    %first = arith.mulf %product, %half : !c
+    %acc = scf.for %k = %c0 to %size step %bk iter_args(%sum = %first) -> (!c) {
+      %tx = "tile.load"(%a, %p, %k) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !a
+      %ty = "tile.load"(%b, %k, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !a
+      %next = "tile.dot"(%tx, %ty, %sum) {options = {}} : (!a, !a, !c) -> !c
+      scf.yield %next : !c
+    }
+    "tile.store"(%acc, %c, %p, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, memref<?x?xf32, strided<[?, 1]>>, index, index) -> ()
+  }
+  return
+}
