@@ -41,6 +41,7 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_of
 from tilec.dialects.tile import ArrayOp
 from tilec.dialects.types import element, is_tile, shape
+from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.addresses_ahead import ADDRESS_OPS, address_ops
 from tilec.passes.analysis.divisibility import Divisibility
@@ -48,7 +49,6 @@ from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.vector_width import element_bytes
 from tilec.passes.contract import Level, PassContext, Report, tile_pass
 from tilec.passes.copies.buffer_fills import (
-    SMALLEST_COPY,
     Read,
     Uses,
     copy_bytes,
@@ -213,7 +213,7 @@ def _plan_tensor_copies(
     forbidden = "warp_specialize=False" if forbids_roles(kernel) else None
     for load in loads:
         uses = uses_of(load.result, load.dims)
-        reason = forbidden or why_no_copy(load, uses, False, SMALLEST_COPY, "")
+        reason = forbidden or why_no_copy(load, uses, False, VECTOR_BYTES, "")
         for fill in uses.fills if reason is None else ():
             planned = plan_tensor_copy(load, fill.store, fill.dims, facts, context)
             if isinstance(planned, str):

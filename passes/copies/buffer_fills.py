@@ -24,7 +24,7 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import BufferType, is_tensor_buffer, layout_attr, layout_of
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.dialects.types import tile as tile_type
-from tilec.hardware.sizes import WARPGROUP_WARPS
+from tilec.hardware.sizes import VECTOR_BYTES, WARPGROUP_WARPS
 from tilec.passes.analysis.async_readers import reads_for_products
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import (
@@ -123,8 +123,9 @@ def _width_inside(
     return min(width, shared_width(buffer.layout, layout, len(sizes), buffer.element_bytes))
 
 
-_NO_COPY = {"cache": "the load has a cache hint", "wrapped": "its row is wrapped"}
-"""By the options that no copy has."""
+PAST_L1 = ("evict_first", "no_allocate")
+"""Cache hints that copies past L1 meet, since they leave nothing there: of 16 bytes ("cg"), and
+tensor copies."""
 
 
 def why_no_copy(load: Read, uses: Uses, demanded: bool, bytes_: int, why: str) -> str | None:
@@ -146,11 +147,16 @@ def why_no_copy(load: Read, uses: Uses, demanded: bool, bytes_: int, why: str) -
     padding = _padding(load)
     if padding is not None:
         return f"padding is {padding}; a copy fills with zeros"
-    if options := sorted(_NO_COPY.keys() & load.options.keys()):
-        return _NO_COPY[options[0]]
     if bit_width(element(load.result)) < 8:
         return f"{element(load.result)} is not stored as whole bytes"
-    return None
+    return _refused_option(load, bytes_)
+
+
+def _refused_option(load: Read, bytes_: int) -> str | None:
+    """Says which of a load's options copies of `bytes_` bytes do not have."""
+    if load.options.get("cache") not in (None, *(PAST_L1 if bytes_ == VECTOR_BYTES else ())):
+        return "the load has a cache hint"
+    return "its row is wrapped" if "wrapped" in load.options else None
 
 
 def _padding(load: Read) -> str | None:

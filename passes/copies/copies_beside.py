@@ -23,10 +23,11 @@ from tilec.dialects.effects import is_fill
 from tilec.dialects.gpu_tile import AllocOp, BufferLoadOp, BufferStoreOp, ConvertLayoutOp
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
 from tilec.dialects.types import element, is_tile, shape
+from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import element_bytes
 from tilec.passes.contract import PassContext
-from tilec.passes.copies.buffer_fills import SMALLEST_COPY, uses_of, why_no_copy
+from tilec.passes.copies.buffer_fills import uses_of, why_no_copy
 from tilec.passes.copies.tensor_copies import TensorCopy, plan_tensor_copy, why_no_tensor_copy
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.rewriting.loops import behind, in_block
@@ -89,7 +90,7 @@ def _why_not(
     uses = uses_of(load.result, load.dims)
     if uses.fills or not uses.in_registers:
         return "it fills buffers"
-    reason = why_no_copy(load, uses, True, SMALLEST_COPY, "")
+    reason = why_no_copy(load, uses, True, VECTOR_BYTES, "")
     return reason or why_no_tensor_copy(load, buffer, load.dims, facts, context)
 
 

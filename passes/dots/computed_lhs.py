@@ -52,11 +52,11 @@ from tilec.dialects.types import tile as tile_type
 from tilec.hardware.fragments import accumulator_layout, lhs_fragments, warpgroup_grid
 from tilec.hardware.layout import Layout
 from tilec.hardware.mma_instruction import MmaInstruction
-from tilec.hardware.sizes import WORD_BITS
+from tilec.hardware.sizes import VECTOR_BYTES, WORD_BITS
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.contract import PassContext
-from tilec.passes.copies.buffer_fills import SMALLEST_COPY, Uses, why_no_copy
+from tilec.passes.copies.buffer_fills import Uses, why_no_copy
 from tilec.passes.copies.tensor_copies import why_no_tensor_copy
 from tilec.passes.demands.kernels import teams_of
 from tilec.passes.demands.loops import forbids_roles
@@ -268,7 +268,7 @@ class _Check:
         return next((reason for reason in reasons if reason is not None), None)
 
     def _why_no_copy(self, load: LoadOp) -> str | None:
-        reason = why_no_copy(load, Uses([], False, []), False, SMALLEST_COPY, "")
+        reason = why_no_copy(load, Uses([], False, []), False, VECTOR_BYTES, "")
         buffer = None if reason is not None else _raw_buffer(load)
         if buffer is None:
             return reason or "no rows of its tile are rows of a box"

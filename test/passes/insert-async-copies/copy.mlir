@@ -28,6 +28,22 @@ func.func @one_load(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 8
   return
 }
 
+// What L1 shall drop first does not go there.
+// CHECK-LABEL: @past_l1
+func.func @past_l1(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 8, 8>, strides = array<i32: 8, 1>}}, %o: !m, %n: index) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  scf.for %k = %c0 to %n step %c64 {
+    // CHECK: "gpu_tile.cp_async"{{.*}} {bytes = 16 : i32, cache = "cg", dims = array<i32: 0, 1>}
+    %t = "tile.load"(%a, %c0, %k) {dims = array<i32: 0, 1>, padding = 0.0 : f16, options = {cache = "evict_first"}} : (!m, index, index) -> !t
+    %s = "gpu_tile.alloc"() {options = {}} : () -> !b
+    "gpu_tile.buffer_store"(%t, %s) : (!t, !b) -> ()
+    %r = "gpu_tile.buffer_load"(%s) : (!b) -> !t
+    "tile.store"(%r, %o, %c0, %k) {dims = array<i32: 0, 1>, options = {}} : (!t, !m, index, index) -> ()
+  }
+  return
+}
+
 // Two loads with address arithmetic between them are one group.
 // CHECK-LABEL: @two_loads_one_group
 func.func @two_loads_one_group(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 8, 8>, strides = array<i32: 8, 1>}}, %o: !m, %n: index) attributes {tile.kernel} {

@@ -57,11 +57,28 @@ func.func @padding_with_minus_zero(%a: !m {tile.facts = {align = 16 : i32, sizes
   return
 }
 
-// A copy takes no hint.
+// A copy keeps nothing in L1.
 // CHECK-LABEL: @cache_hint
 // CHECK: tile.load
 // CHECK-NOT: gpu_tile.cp_async
 func.func @cache_hint(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 8, 8>, strides = array<i32: 8, 1>}}, %o: !m, %n: index) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  scf.for %k = %c0 to %n step %c64 {
+    %t = "tile.load"(%a, %c0, %k) {dims = array<i32: 0, 1>, padding = 0.0 : f16, options = {cache = "evict_last"}} : (!m, index, index) -> !t
+    %s = "gpu_tile.alloc"() {options = {}} : () -> !b
+    "gpu_tile.buffer_store"(%t, %s) : (!t, !b) -> ()
+    %r = "gpu_tile.buffer_load"(%s) : (!b) -> !t
+    "tile.store"(%r, %o, %c0, %k) {dims = array<i32: 0, 1>, options = {}} : (!t, !m, index, index) -> ()
+  }
+  return
+}
+
+// Copies of fewer than 16 bytes go through L1, whatever the hint.
+// CHECK-LABEL: @leaves_nothing_behind_in_eight_bytes
+// CHECK: tile.load
+// CHECK-NOT: gpu_tile.cp_async
+func.func @leaves_nothing_behind_in_eight_bytes(%a: !m {tile.facts = {align = 8 : i32, sizes = array<i32: 4, 4>, strides = array<i32: 4, 1>}}, %o: !m, %n: index) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   scf.for %k = %c0 to %n step %c64 {
