@@ -278,7 +278,7 @@ def summed_product(
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_no_warp_computes_rows_of_another(rows: int, axis: int, warps: int, target: str) -> None:
     """Of 16 rows a warp has all where they meet again behind a product."""
-    specs = [f"{a}:bf16[?:8,?:8]" for a in "xyz"]
+    specs = [f"{a}:bf16[?:8,?:8;?:8,1]" for a in "xyz"]
     constants = {"M": rows, "AXIS": axis}
     compiled = summed_product.compile([*specs, "sums:f32[?]"], constants, target=target)
     assert compiled.threads == 32 * warps
