@@ -55,10 +55,10 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.passes.analysis.written_arrays import array_of, written_arrays
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.demands.kernels import settled_arrays
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.walk import all_ops, alloc_of, find_ops, is_pure, kernels, role_of
-from tilec.terms.demands import SETTLED
 
 _SCALAR_OPS = ("memref.dim", "scf.for", "scf.yield", "gpu.yield", "gpu_tile.role")
 
@@ -74,7 +74,7 @@ _SCALAR_OPS = ("memref.dim", "scf.for", "scf.yield", "gpu.yield", "gpu_tile.role
 def load_early(module: ir.Module, context: PassContext) -> None:
     """Lets copies of settled arrays go in front of the wait for earlier launches."""
     for function in kernels(module):
-        settled = _settled_arrays(function)
+        settled = settled_arrays(function)
         if not settled:
             continue
         for array in written_arrays(function):
@@ -87,19 +87,6 @@ def load_early(module: ir.Module, context: PassContext) -> None:
         for name in settled.values() if None not in reasons else ():
             why = late or next(filter(None, reasons), "no role copies it")
             context.report.add("settled array", function, f"'{name}' is loaded like any other", why)
-
-
-def _settled_arrays(function: ir.Operation) -> dict[ir.Value, str]:
-    """The arrays, by name."""
-    entry = function.regions[0].blocks[0]
-    written = function.attributes.get("arg_attrs", ())
-    found = {}
-    for number, attributes in enumerate(written):
-        given = {entry.name: entry.attr for entry in attributes}
-        if SETTLED.attribute in given and given[SETTLED.attribute].value:
-            name = given.get("tile.name")
-            found[entry.arguments[number]] = f"arg{number}" if name is None else name.value
-    return found
 
 
 @dataclass(frozen=True)

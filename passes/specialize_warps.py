@@ -69,7 +69,7 @@ from tilec.hardware.target import Feature
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.tensor_copies import refused_tensor_copies
-from tilec.passes.demands.kernels import PINGPONG, teams_of
+from tilec.passes.demands.kernels import PINGPONG, settled_arrays, teams_of
 from tilec.passes.demands.loops import STAGES, WARP_SPECIALIZE
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.locations import error_at
@@ -404,6 +404,7 @@ class _Rewrite:
             live,
             multiply=bool(self._products),
             copying=self._copied_by_threads(),
+            early=bool(settled_arrays(self._function)),
             teams=self._teams,
         )
 

@@ -150,3 +150,16 @@ def programs_per_cta(function: ir.Operation) -> int:
     """How many programs a CTA runs side by side."""
     written = function.attributes
     return written[PROGRAMS_PER_CTA].value if PROGRAMS_PER_CTA in written else 1
+
+
+def settled_arrays(function: ir.Operation) -> dict[ir.Value, str]:
+    """The arrays that no launch still writes, each with its name."""
+    entry = function.regions[0].blocks[0]
+    written = function.attributes.get("arg_attrs", ())
+    found = {}
+    for number, attributes in enumerate(written):
+        given = {entry.name: entry.attr for entry in attributes}
+        if demands.SETTLED.attribute in given and given[demands.SETTLED.attribute].value:
+            name = given.get("tile.name")
+            found[entry.arguments[number]] = f"arg{number}" if name is None else name.value
+    return found

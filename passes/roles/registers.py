@@ -63,6 +63,7 @@ def plan_roles(
     *,
     multiply: bool = False,
     copying: bool = False,
+    early: bool = False,
     teams: int = 1,
 ) -> dict[str, RoleShape]:
     """The shapes of "compute" (`warps` of them), "load" and, where wanted, "multiply". `teams`: how
@@ -72,8 +73,9 @@ def plan_roles(
     roles take one warp; the load role `COPYING_WARPS` where its threads copy (`copying`). Otherwise
     what the load role gives up the others get: registers move between whole warpgroups in multiples
     of 8 (PTX ISA 9.0, "setmaxnreg"), so the one warp that loads brings three idle ones. Where all
-    have what they can use from the start none move, and it comes alone, unless a warpgroup copies:
-    a multiprocessor then has registers for more CTAs.
+    have what they can use from the start none move, and it comes alone, or with one for arrays that
+    are loaded `early` (`load_early.py`), unless a warpgroup copies: a multiprocessor then has
+    registers for more CTAs.
     `load_least`: what a thread of the load role wants; `live`: what the others' tiles take at once.
     Where both do not fit the others come first.
     """
@@ -85,9 +87,10 @@ def plan_roles(
             "multiply": RoleShape(warps + loading, 1, 0),
         }
     load, compute = _registers(target, teams * warps, load_least, live)
+    loading = WARPGROUP_WARPS if load or copying else 1 + early
     return {
         "compute": RoleShape(0, warps, compute),
-        "load": RoleShape(teams * warps, WARPGROUP_WARPS if load or copying else 1, load),
+        "load": RoleShape(teams * warps, loading, load),
     }
 
 

@@ -12,7 +12,7 @@ from tilec.hardware.ring_stages import BARRIER_BYTES, CTAS, USUAL_STAGES, ring_s
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
-from tilec.passes.demands.kernels import teams_of
+from tilec.passes.demands.kernels import settled_arrays, teams_of
 from tilec.passes.demands.loops import STAGES
 from tilec.passes.programs.answers import answer_bytes
 from tilec.passes.rewriting.locations import error_at
@@ -97,7 +97,8 @@ def _slots_of_two(
         return None
     target, teams = context.target, teams_of(function)
     live = most_live_registers(function.regions[0].blocks[0])
-    shapes = plan_roles(target, context.num_warps, live=live, teams=teams)
+    early = bool(settled_arrays(function))
+    shapes = plan_roles(target, context.num_warps, live=live, early=early, teams=teams)
     threads = shapes["load"].end * target.warp_size
     moved = shapes["compute"].registers > 0  # registers that move are all of a multiprocessor's
     if moved or CTAS * threads * live > target.registers_per_sm:

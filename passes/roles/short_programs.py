@@ -16,6 +16,7 @@ from tilec.hardware.target import Target
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
+from tilec.passes.demands.kernels import settled_arrays
 from tilec.passes.rewriting.loops import enclosing_ops, is_program_loop
 from tilec.passes.roles.registers import COMPUTE_REGISTERS, plan_roles
 from tilec.passes.roles.rings import Ring
@@ -60,7 +61,8 @@ def turns_if_short(rings: Iterable[Ring]) -> int | None:
 def ctas_by_registers(function: ir.Operation, context: PassContext) -> int:
     """CTAs, `MOST_CTAS` at most, for which a multiprocessor has registers beside each other: one
     where roles move them, since each CTA then begins with all."""
-    shapes = plan_roles(context.target, context.num_warps)
+    early = bool(settled_arrays(function))
+    shapes = plan_roles(context.target, context.num_warps, early=early)
     if shapes["load"].registers:
         return 1
     threads = max(shape.end for shape in shapes.values()) * context.target.warp_size

@@ -212,5 +212,7 @@ class Checker(BarrierChecker):
     def products_waited(self, warps: np.ndarray, done: np.ndarray) -> None:
         """Warps (lane numbers / 32) have waited for their warpgroup's products."""
         agent, domain = self.agents_of(np.asarray(warps) * 32)
-        stream = agent // 4 * 4 + self.clocks.products
+        # A CTA's warpgroups begin at its own first warp; a cluster's CTAs may have any number.
+        in_group = np.asarray(warps) // self.machine.cta_count % 4
+        stream = agent - in_group + self.clocks.products
         self._learn(agent, domain, stream, done)
