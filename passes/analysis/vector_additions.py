@@ -15,7 +15,8 @@ from tilec.passes.contract import PassContext
 
 VECTORS = 81
 """The PTX version of both on vectors (PTX ISA 9.0, "red", "PTX ISA Notes")."""
-PAIR = 2
+WORD_ELEMENTS = 2
+"""Elements of 16 bits that a word has, which one instruction adds."""
 
 
 def is_read(op: AtomicRmwOp) -> bool:
@@ -34,4 +35,4 @@ def most_added(op: ArrayOp, context: PassContext) -> int:
     if target.supports(Feature.VECTOR_REDUCTIONS) and context.ptx_version >= VECTORS:
         return VECTOR_BYTES // byte_width(element(op.value))
     has_pairs = name == "f16" or (name == "bf16" and target.supports(Feature.BF16_ARITHMETIC))
-    return PAIR if has_pairs else 1
+    return WORD_ELEMENTS if has_pairs else 1

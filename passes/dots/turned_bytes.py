@@ -31,7 +31,7 @@ from tilec.passes.contract import PassContext
 
 WORD = 4
 """Bytes that a thread loads, and stores, at once at least."""
-LANES = 8
+STORING_LANES = 8
 """That store 16 bytes each at a time, and so fill all banks."""
 
 
@@ -86,7 +86,7 @@ def turned_layout(sizes: Sequence[int], along_k: int, num_threads: int) -> Layou
     if rows < WORD or any(n & (n - 1) for n in (*sizes, num_threads)):
         return None
     neighbours = min(each // rows, VECTOR_BYTES)
-    lanes = min(LANES, depth // rows, neighbours)
+    lanes = min(STORING_LANES, depth // rows, neighbours)
     wide, high = neighbours * WARP_SIZE // lanes, rows * lanes
     across = min(warps, width // wide)
     down = warps // across if across else 0

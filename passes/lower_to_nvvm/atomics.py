@@ -37,7 +37,7 @@ from tilec.dialects.types import bit_width, byte_width, element
 from tilec.hardware.sizes import WORD_BITS
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.index_runs import index_run
-from tilec.passes.analysis.vector_additions import PAIR, is_read, most_added
+from tilec.passes.analysis.vector_additions import WORD_ELEMENTS, is_read, most_added
 from tilec.passes.layouts.runs import register_run
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, storage_bits, unpack
 from tilec.passes.lower_to_nvvm.indexed import Elements
@@ -164,8 +164,10 @@ def _add_vectors(
 ) -> None:
     """Adds `width` registers by each instruction; of 16 bits, packed in pairs."""
     kind, values = element(op.value), state.registers(op.value)
-    pairs = bit_width(kind) == WORD_BITS // PAIR
-    type_, count = (f"noftz.{{}}{kind}x2", width // PAIR) if pairs else (f"{{}}{kind}", width)
+    pairs = bit_width(kind) == WORD_BITS // WORD_ELEMENTS
+    type_, count = (
+        (f"noftz.{{}}{kind}x2", width // WORD_ELEMENTS) if pairs else (f"{{}}{kind}", width)
+    )
     instruction = "add." + type_.format(f"v{count}." if count > 1 else "")
     for number, (pointer, guard) in enumerate(elements.places(writes=True, width=width)):
         words = values[number * width : (number + 1) * width]

@@ -21,7 +21,7 @@ from tilec.passes.rewriting.loops import enclosing_ops, is_program_loop
 from tilec.passes.roles.registers import COMPUTE_REGISTERS, plan_roles
 from tilec.passes.roles.rings import Ring
 
-MOST_CTAS = 4
+MOST_BESIDE = 4
 """Of short programs on a multiprocessor: one a part of its four, where warps find issue slots. Four
 kernels of two turns took with two CTAs 0.73 to 0.83 of the time with one, with three 0.71 to 0.84
 (chunks of linear attention on an H200)."""
@@ -59,7 +59,7 @@ def turns_if_short(rings: Iterable[Ring]) -> int | None:
 
 
 def ctas_by_registers(function: ir.Operation, context: PassContext) -> int:
-    """CTAs, `MOST_CTAS` at most, for which a multiprocessor has registers beside each other: one
+    """CTAs, `MOST_BESIDE` at most, for which a multiprocessor has registers beside each other: one
     where roles move them, since each CTA then begins with all."""
     early = bool(settled_arrays(function))
     shapes = plan_roles(context.target, context.num_warps, early=early)
@@ -68,7 +68,7 @@ def ctas_by_registers(function: ir.Operation, context: PassContext) -> int:
     threads = max(shape.end for shape in shapes.values()) * context.target.warp_size
     live = most_live_registers(function.regions[0].blocks[0]) + COMPUTE_REGISTERS
     each = -(-live // 8) * 8
-    return max(1, min(MOST_CTAS, context.target.registers_per_sm // (threads * each)))
+    return max(1, min(MOST_BESIDE, context.target.registers_per_sm // (threads * each)))
 
 
 def slots_beside(

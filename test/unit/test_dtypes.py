@@ -35,6 +35,7 @@ ALLOWED = {
     "tilec/frontend/tl_matmul.py": "products",
     "tilec/frontend/tl_reduction.py": "what small integers add up in",
     "tilec/frontend/tl_scaled.py": "products",
+    "passes/analysis/vector_additions.py": "atomic additions",
     "tilec/ops/": "products",
     "tilec/costs/": "which unit multiplies, and how fast",
     "tilec/refit/": "products, and what results are compared in",

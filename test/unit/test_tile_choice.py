@@ -13,12 +13,12 @@ import tilec.language as tl
 from tilec.costs.dot_work import Memory, line_bytes, narrow_loads, way_of
 from tilec.costs.machine import Machine, machine_of
 from tilec.costs.model import predict, stages_of
-from tilec.costs.work import Unit, Way
+from tilec.costs.work import ALONE, Unit, Way
 from tilec.examples.matmul import matmul
 from tilec.hardware.target import find_target
 from tilec.ops.multiply_plan import KEPT
 from tilec.ops.product_facts import Product
-from tilec.ops.product_work import ALONE, filling_stages, work_of
+from tilec.ops.product_work import filling_stages, work_of
 from tilec.ops.tile_choice import MOST_CTAS, MOST_SPLITS, TileChoice, choose_tiles
 from tilec.runtime.device import device
 from tilec.terms.dtypes import DType

@@ -41,10 +41,10 @@ from tilec.call.auto_constants import NARROW_SIDES, AutoConstants
 from tilec.call.call_class import CallClass, any_class
 from tilec.call.specialization import Specialization
 from tilec.costs.kernel_work import ProgramWork, read_program
-from tilec.costs.launch_work import ALONE, KernelWork, launch_work
+from tilec.costs.launch_work import KernelWork, launch_work
 from tilec.costs.machine import usual_machine
 from tilec.costs.model import Prediction, predict
-from tilec.costs.work import Way, Work
+from tilec.costs.work import ALONE, Way, Work
 from tilec.dialects.context import make_context
 from tilec.hardware.sizes import LINE_BYTES
 from tilec.hardware.target import Target

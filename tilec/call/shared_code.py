@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tilec.costs.launch_work import ALONE
+from tilec.costs.work import ALONE
 from tilec.executable.kernel import CompiledKernel
 
 if TYPE_CHECKING:

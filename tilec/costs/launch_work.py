@@ -14,7 +14,7 @@ from tilec.costs.kernel_work import ProgramWork, read_program
 from tilec.costs.operand_work import filled
 from tilec.costs.rates import rates_of
 from tilec.costs.scalar_values import Numbers, Point
-from tilec.costs.work import LoopWork, Way, Work
+from tilec.costs.work import ALONE, LoopWork, Way, Work
 from tilec.executable.grid import Grid, check_grid
 from tilec.executable.kernel import Parameter
 from tilec.hardware.target import Target
@@ -55,10 +55,6 @@ def _memories(values: Mapping[str, Any]) -> dict[str, Memory]:
         for name, x in values.items()
         if isinstance(x, ArrayView) and len(x.shape) > 1
     }
-
-
-ALONE = (1, 1)
-"""The cluster of a program by itself, along the first two axes of the grid."""
 
 
 def launch_work(

@@ -62,7 +62,8 @@ def predict(work: Work, machine: Machine) -> Prediction:
     registers = registers_of(work, machine)
     occupancy, limit = _occupancy(work, shared, registers, target)
     reason = _impossible(work, shared, registers, (occupancy, limit), machine)
-    if not reason and work.cluster > 1 and work.has_engine and max(stages) < 2:
+    staged = [n for loop, n in zip(work.loops, stages, strict=True) if loop.staged_bytes]
+    if not reason and work.cluster > 1 and work.has_engine and staged and max(staged) < 2:
         reason = "CTAs share copies that run ahead of their readers; there is room for one slot"
     if reason:
         return Prediction(float("inf"), 0, 0.0, shared, registers, "", reason)

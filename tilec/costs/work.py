@@ -9,6 +9,8 @@ from functools import cached_property
 
 from tilec.hardware.tensor_memory import COLUMNS
 
+ALONE = (1, 1)
+"""The cluster of a program by itself: along rows and columns of tiles, the first axes of a grid."""
 SUM_BYTES = 4
 """Of an element of a partial sum: f32 or i32, as tensor cores add up."""
 TENSOR_SPEEDS: Mapping[str, float] = {"f16": 1, "bf16": 1, "f8": 2, "i8": 2, "tf32": 0.5}

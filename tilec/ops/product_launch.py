@@ -12,6 +12,7 @@ from tilec.call.device_target import target_of
 from tilec.call.jit import Kernel
 from tilec.costs.dot_work import Memory
 from tilec.costs.machine import machine_of
+from tilec.costs.work import ALONE
 from tilec.hardware.sizes import MOST_RANK
 from tilec.ops import matmul_kernel
 from tilec.ops.aligned_operands import aligned_copy, copied_order, operands_to_copy
@@ -20,7 +21,6 @@ from tilec.ops.launch_steps import FACTOR, OwnArrays, Step
 from tilec.ops.measured_tiles import measured_choice
 from tilec.ops.multiply_plan import Plan, View
 from tilec.ops.product_facts import product_of
-from tilec.ops.product_work import ALONE
 from tilec.ops.tail_launch import SUMS, step_with_tail
 from tilec.ops.tile_choice import (
     MOST_CTAS,

@@ -17,7 +17,7 @@ from tilec.costs.dot_work import (
 from tilec.costs.machine import Machine
 from tilec.costs.model import predict
 from tilec.costs.rates import Rates
-from tilec.costs.work import SUM_BYTES, LoopWork, Stored, Unit, Way, Work
+from tilec.costs.work import ALONE, SUM_BYTES, LoopWork, Stored, Unit, Way, Work
 from tilec.hardware.ring_stages import (
     barrier_bytes,
     most_slots,
@@ -30,8 +30,6 @@ from tilec.hardware.target import Feature, Target
 from tilec.ops.product_facts import Product
 from tilec.terms.tile_sizes import USUAL_SIDE
 
-ALONE = (1, 1)
-"""The cluster of a CTA by itself, along rows and columns."""
 MOST_WAITING = 2
 """Rounds of programs that wait for DRAM, whose CTAs do not stay: who gets more takes the next."""
 SWIZZLED_ROWS = 8

@@ -20,14 +20,13 @@ from tilec.costs.dot_work import Memory, unit_of
 from tilec.costs.machine import Machine
 from tilec.costs.model import predict
 from tilec.costs.tail_model import predict_with_tail
-from tilec.costs.work import Unit, Way
+from tilec.costs.work import ALONE, Unit, Way
 from tilec.hardware.mma_shapes import PAIR, PAIR_MS, tensor_ns
 from tilec.hardware.sizes import SWIZZLE_BITS
 from tilec.hardware.target import Target
 from tilec.ops.multiply_plan import KEPT
 from tilec.ops.product_facts import ROW_MAJOR, Product, product_of
 from tilec.ops.product_work import (
-    ALONE,
     SWIZZLED_ROWS,
     filling_stages,
     in_parts,

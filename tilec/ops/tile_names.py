@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tilec.ops.product_work import ALONE
+from tilec.costs.work import ALONE
 from tilec.ops.tile_choice import TileChoice
 
 _NAME = re.compile(r"(\d+)x(\d+)x(\d+)((?:/(?:T|c\d\d|s\d+|t\d+|p\d|pp|q\d+|1))*)")
