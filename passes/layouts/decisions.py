@@ -197,8 +197,11 @@ def _proposals(
             if access.is_indexed and not access.is_load:
                 proposals += [widened(like, access.contiguous, access.width) for like in linked]
 
-    for op in work.scans:
-        proposals += [in_runs(layout, op.axis) for layout in proposals]
+    # Neighbours that are apart in memory still share lines, of which lanes that hold runs of them
+    # touch more: running sums of 64 numbers, 64 bytes apart, take 4.4 us for 3.6 (H200).
+    if all(one.contiguous is not None or one.is_indexed for one in work.accesses):
+        for op in work.scans:
+            proposals += [in_runs(layout, op.axis) for layout in proposals]
     return proposals
 
 

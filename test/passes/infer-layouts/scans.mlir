@@ -36,3 +36,19 @@ func.func @rows(%x: memref<?x256xf32, strided<[256, 1]>> {tile.facts = {align = 
   "tile.store"(%sums, %y, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!r, memref<?x256xf32, strided<[256, 1]>>, index, index) -> ()
   return
 }
+
+// Numbers apart in memory: lanes hold neighbours, which share lines, although runs of them would scan in fewer
+// shuffles.
+// CHECK-LABEL: @apart
+// CHECK: "tile.load"{{.*}} -> tensor<256xf32, #gpu_tile.layout<"T(128):(1@0) V(2):(128@0)">>
+func.func @apart(%x: memref<?x16xf32, strided<[16, 1]>>, %y: memref<?x16xf32, strided<[16, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %tile = "tile.load"(%x, %c0, %c0) {dims = array<i32: 0>, options = {}, padding = 0.0 : f32} : (memref<?x16xf32, strided<[16, 1]>>, index, index) -> tensor<256xf32>
+  %sums = "tile.scan"(%tile) ({
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.addf %a, %b : f32
+    gpu.yield %s : f32
+  }) {axis = 0 : i32, reverse = false} : (tensor<256xf32>) -> tensor<256xf32>
+  "tile.store"(%sums, %y, %c0, %c0) {dims = array<i32: 0>, options = {}} : (tensor<256xf32>, memref<?x16xf32, strided<[16, 1]>>, index, index) -> ()
+  return
+}
