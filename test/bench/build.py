@@ -72,7 +72,8 @@ def main() -> int:
             needed[case.name][variant.label] = key
     entries = {}
     keys = {job.path: key for key, job in jobs.items()}
-    for result in run_jobs(compile_job, list(jobs.values()), timeout=600, processes=2):
+    results = run_jobs(compile_job, list(jobs.values()), timeout=600, processes=options.processes)
+    for result in results:
         entries[keys[result.job.path]] = _entry(result)
     manifest = {
         name: {label: entries[key] for label, key in labels.items()}
@@ -103,6 +104,7 @@ def _options() -> argparse.Namespace:
         metavar="NAME=VALUES",
         help="all combinations instead of the cases' own variants (sets hopper, attention)",
     )
+    parser.add_argument("--processes", type=int, default=2, help="that compile")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench")
     return parser.parse_args()
 

@@ -68,24 +68,32 @@ def jobs_of(cases: Sequence[ExampleCase], targets: Sequence[str], out: Path) -> 
     ]
 
 
-def build(
-    out: Path, seed: int, limit: int, targets: Sequence[str], large: bool, only: str = ""
-) -> int:
+def build(options: argparse.Namespace) -> int:
     """Builds all artefacts and the manifest; gives the number that failed, after printing them."""
-    cases = [*draw_cases(seed, limit), *(large_cases() if large else [])]
-    cases = [case for case in cases if only in case.name]
+    cases = draw_cases(options.seed, options.limit)
+    if not options.no_large:
+        cases = [*cases, *large_cases()]
+    cases = [case for case in cases if options.only in case.name]
+    jobs = jobs_of(cases, options.targets, options.out)
     failed = compiled = 0
     start = time.monotonic()
-    for result in run_jobs(compile_job, jobs_of(cases, targets, out), timeout=600, processes=2):
+    for result in run_jobs(compile_job, jobs, timeout=600, processes=options.processes):
         if result.error is not None:
             failed += 1
             print(f"FAILED {result.job.path.stem}: {result.error}")
         else:
             compiled += result.value
-    manifest = {"seed": seed, "limit": limit, "targets": list(targets), "large": large}
-    (out / MANIFEST).write_text(json.dumps(manifest))
+    manifest = {
+        "seed": options.seed,
+        "limit": options.limit,
+        "targets": list(options.targets),
+        "large": not options.no_large,
+    }
+    (options.out / MANIFEST).write_text(json.dumps(manifest))
     seconds = time.monotonic() - start
-    print(f"{compiled} specialisations, {failed} artefacts failed, {seconds:.0f} s, in {out}")
+    print(
+        f"{compiled} specialisations, {failed} artefacts failed, {seconds:.0f} s, in {options.out}"
+    )
     return failed
 
 
@@ -97,13 +105,11 @@ def main() -> int:
     parser.add_argument("--targets", nargs="+", default=list(TARGETS))
     parser.add_argument("--no-large", action="store_true", help="leave out arrays over 2 GiB")
     parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--processes", type=int, default=2, help="that compile")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "gpu")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    large = not options.no_large
-    return bool(
-        build(options.out, options.seed, options.limit, options.targets, large, options.only)
-    )
+    return int(build(options) > 0)
 
 
 if __name__ == "__main__":
