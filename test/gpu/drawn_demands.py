@@ -168,13 +168,13 @@ def compile_drawn(job: tuple[Drawn, str]) -> dict[str, Any]:
     return {"file": drawn.file, "kernel": drawn.variant.kernel, **entry}
 
 
-def build(out: Path, seed: int, count: int) -> int:
+def build(out: Path, seed: int, count: int, processes: int) -> int:
     """Compiles all; gives how many broke the compiler."""
     out.mkdir(parents=True, exist_ok=True)
     jobs = [(drawn, str(out)) for drawn in draw(seed, count)]
     entries = {}
     broken = 0
-    for result in run_jobs(compile_drawn, jobs, timeout=120, processes=2):
+    for result in run_jobs(compile_drawn, jobs, timeout=120, processes=processes):
         drawn = result.job[0]
         if result.error is not None:
             broken += 1
@@ -262,13 +262,13 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31, help="of what is drawn")
     parser.add_argument("--launches", type=int, default=4)
-    parser.add_argument("--processes", type=int, default=8, help="at a time, on the GPU")
+    parser.add_argument("--processes", type=int, help="2 that compile, 8 that run")
     parser.add_argument("--only", nargs="+", default=[""], help="those named like one of these")
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
     if options.build:
-        return int(build(options.out, options.seed, options.count) > 0)
-    return int(run(options.out, options.launches, options.processes, options.only) > 0)
+        return int(build(options.out, options.seed, options.count, options.processes or 2) > 0)
+    return int(run(options.out, options.launches, options.processes or 8, options.only) > 0)
 
 
 if __name__ == "__main__":
