@@ -67,7 +67,7 @@ STREAMED_SIDE = 64
 """Of what a loop of three or more dots walks along, where the scores of several are alive at once
 beside the sums (gradients of attention: 64 keys or queries at a time on an H200 and an A100)."""
 FMA_SIDE = 64
-"""Of tiles for FMA units and f64: 64 sums for each of 64 threads (`compile/program_size.py`)."""
+"""Of tiles for FMA units and f64: 64 sums for each of 64 threads (`compile/product_warps.py`)."""
 LEAST_SIDE = 16
 """Below which a tile that does not fit is not halved: matrix instructions have 16 rows (PTX ISA
 9.0, "mma": m16n8)."""

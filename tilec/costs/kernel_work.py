@@ -9,7 +9,8 @@ from math import prod
 from mlir import ir
 
 from tilec.compile.compiler import find_kernel
-from tilec.compile.program_size import choose_num_warps, is_needed
+from tilec.compile.program_facts import is_needed
+from tilec.compile.program_size import choose_num_warps
 from tilec.costs.computing import (
     Source,
     instructions_of,

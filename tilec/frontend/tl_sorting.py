@@ -18,7 +18,7 @@ from tilec.terms.dtypes import DType
 
 HELD = 32
 """Elements that a thread has of a long row, half as many where they have more than two words
-(`MET_PER_WARP`, `MET_WORDS` in `tilec/compile/program_size.py`): of runs, those in different
+(`MET_PER_WARP`, `MET_WORDS` in `tilec/compile/tile_warps.py`): of runs, those in different
 registers are merged first, half with half."""
 
 

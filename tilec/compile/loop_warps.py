@@ -1,0 +1,76 @@
+"""The rules for programs that load tiles in a loop, each with what was measured for it."""
+
+from __future__ import annotations
+
+from tilec.compile.program_facts import ProgramFacts
+from tilec.compile.warp_rules import Rule, Wanted, spread
+
+CARRIED_PER_THREAD, CARRIED_MORE = 4, 4
+"""Elements a thread of a tile that a loop carries, where it has at least the second times as many
+as any that it loads: what is computed of it is what an iteration takes (selective scans of 32
+channels with 16 states each on an H200: 161 us in 4 warps, 230 in 2, 395 in one)."""
+GATHERED_PER_THREAD = 64
+"""Of all that an iteration loads, where it gathers rows and reduces them: each warp looks up the
+numbers of its rows, and reduces what it has of them. Attention of 32 requests to paged keys, four
+kernels of lightllm (H200): in 2, 2, 8 and 4 warps 131, 98, 75 and 97 us, in 8, 8, 16 and 16 337,
+125, 144 and 168."""
+WAITED_PER_THREAD = 16
+"""Of all that an iteration loads, or of the tile that it reduces, where threads exchange results in
+each: fewer warps meet sooner, and other programs compute meanwhile (cross-entropy and gradients of
+norms, H200)."""
+STREAMED_PER_THREAD = 8
+"""Of a tile otherwise: short tiles in many threads hide latency best (sums of rows of 1024 to 32768
+elements of 2 and 4 bytes, H200, test/bench)."""
+RECURRENT_WARPS = 4
+"""At least, of a loop that computes a tile from itself, if each lane has an element: an iteration
+waits for that of one element, and a multiprocessor issues for four warps at once. RWKV-4 over 1024
+steps of 8 x 2048 channels in tiles of 128 takes 149 us in 4 warps, 216 in 2, 368 in one; backward
+266, 429 and 1614 (H200)."""
+
+
+def carries_more(program: ProgramFacts, lanes: int) -> Wanted | None:
+    """A loop carries a tile much larger than those that it loads."""
+    if not program.results.carried >= CARRIED_MORE * program.accesses.largest > 0:
+        return None
+    what = "of few loaded in a loop"
+    return spread(program, program.elements, CARRIED_PER_THREAD, lanes, what)
+
+
+def gathers_rows(program: ProgramFacts, lanes: int) -> Wanted | None:
+    """A loop gathers rows, and threads meet."""
+    loaded = program.accesses.streamed
+    if not (loaded and program.accesses.gathers and program.meets):
+        return None
+    why = f"{loaded} elements loaded in a loop that gathers rows"
+    return Wanted(loaded // (GATHERED_PER_THREAD * lanes), why)
+
+
+def meets_in_each(program: ProgramFacts, lanes: int) -> Wanted | None:
+    """An iteration needs what its threads reduce."""
+    loaded, reduced = program.accesses.streamed, program.reductions.waited
+    if not (loaded and reduced):
+        return None
+    most, did = (loaded, "loaded") if loaded >= reduced else (reduced, "reduced")
+    why = f"{most} elements {did} in a loop whose threads meet"
+    return Wanted(most // (WAITED_PER_THREAD * lanes), why)
+
+
+def recurs(program: ProgramFacts, lanes: int) -> Wanted | None:
+    """An iteration computes with what the one before made, and no threads meet."""
+    if not (program.accesses.streamed and program.recurs) or program.meets:
+        return None
+    what = "each iteration computed from the last"
+    usual = spread(program, program.elements, STREAMED_PER_THREAD, lanes, what)
+    several = min(RECURRENT_WARPS, program.elements // lanes)
+    return Wanted(max(usual.warps, several), usual.why)
+
+
+def streams(program: ProgramFacts, lanes: int) -> Wanted | None:
+    """Any other loop that loads."""
+    if not program.accesses.streamed:
+        return None
+    return spread(program, program.elements, STREAMED_PER_THREAD, lanes, "loaded in a loop")
+
+
+IN_LOOPS: tuple[Rule, ...] = (carries_more, gathers_rows, meets_in_each, recurs, streams)
+"""In order: the first that is for a program decides."""

@@ -1,0 +1,59 @@
+"""The rule for the warps of a program that multiplies: its sums fit into registers, its rows stay
+whole."""
+
+from __future__ import annotations
+
+from tilec.compile.program_facts import Products, power_above, power_below
+from tilec.hardware.mma_shapes import MMA_M, WGMMA_M
+from tilec.hardware.sizes import WARPGROUP_WARPS
+from tilec.hardware.target import Feature, Target
+
+ACCUMULATORS_PER_THREAD = 128
+"""Of the largest accumulator on tensor cores: half of a thread's registers, since a larger part of
+a warp reuses fragments more."""
+FMA_ACCUMULATORS_PER_THREAD = 64
+"""Of the largest accumulator of dots by fma: each thread's operands take registers, too."""
+SMALL_SUMS = 512
+"""Of a product of 16 rows that two warps share: products of chunks of 16 rows by 16 or 32 columns
+took 0.73 to 0.89 of the time in four warps, an eighth kernel 1.13; by 64 columns 0.91 and 1.24
+(linear attention on an H200)."""
+FEWEST_WARPS, USUAL_WARPS, MOST_WARPS = 2, 4, 8
+"""Of a CTA that multiplies: where it has few rows, a warpgroup, and two of them, which is most but
+where rows are three warpgroups'."""
+
+
+def product_warps(products: Products, target: Target) -> tuple[int, str]:
+    """Decides on the warps of a program with products, and says why."""
+    on_warpgroups = target.supports(Feature.WGMMA) and not products.uses_fma
+    if on_warpgroups and products.count > 1 and products.rows == 3 * WGMMA_M:
+        # What lies between two products wants whole rows.
+        return 3 * WARPGROUP_WARPS, f"{products.rows} rows"
+    wanted = min(MOST_WARPS, _that_hold(products, target.warp_size))
+    warps = max(wanted, _least(products, target, on_warpgroups))
+    return warps, f"{products.accumulators} accumulators"
+
+
+def _that_hold(products: Products, lanes: int) -> int:
+    """Warps whose registers hold the sums: what several products of one loop hold at once must fit;
+    one may be spread less evenly."""
+    each = FMA_ACCUMULATORS_PER_THREAD if products.uses_fma else ACCUMULATORS_PER_THREAD
+    if products.count > 1:
+        return power_above(-(-products.accumulators // (each * lanes)))
+    return power_below(products.accumulators // (each * lanes))
+
+
+def _least(products: Products, target: Target, on_warpgroups: bool) -> int:
+    """The fewest that work side by side, though fewer have room for the sums."""
+    is_small = products.count > 1 or products.accumulators <= SMALL_SUMS
+    if is_small and products.rows <= MMA_M:
+        # Of 16 rows a warp has all, and hands them to who multiplies what it made of them.
+        return FEWEST_WARPS
+    # One warpgroup multiplies while another does what stands between two products, or issues. So do
+    # two sets of warps beside one that loads, of a CTA that fills a multiprocessor.
+    beside_loads = target.copies_fragments and not products.uses_fma
+    two_sets = (on_warpgroups or beside_loads) and products.rows >= 2 * WGMMA_M
+    least = MOST_WARPS if two_sets else USUAL_WARPS
+    if products.uses_fma or products.shares_rows:
+        return least
+    # More warps than rows of theirs would compute them again, and all that follows a product.
+    return min(least, max(FEWEST_WARPS, products.row_groups))

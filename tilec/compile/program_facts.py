@@ -1,0 +1,287 @@
+"""What a kernel's IR at tile level says of one program, as far as its number of warps follows.
+
+Each class has what ops of one kind say, and reads it off one op after the other. What follows from
+it is said elsewhere (`product_warps.py`, `memory_warps.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.tile import ArrayOp, Atomic, Combining
+from tilec.dialects.types import bit_width, element, is_tile, shape
+from tilec.hardware.mma_shapes import MMA_M
+from tilec.hardware.sizes import WORD_BITS
+from tilec.hardware.target import Target
+from tilec.passes.analysis.index_runs import Indexed
+from tilec.passes.analysis.vector_width import contiguous_dim
+from tilec.passes.layouts.components import depth_factor
+from tilec.passes.layouts.op_costs import issue_slots
+from tilec.passes.layouts.product_rows import keeps_rows
+from tilec.passes.rewriting.walk import all_ops
+from tilec.passes.rows.stripes import count_stripes
+
+Shape = tuple[int, ...]
+
+_LOOPS = ("scf.for", "scf.while")
+_SUMS = ("arith.addf", "arith.addi")
+"""Ops that add what an iteration brings to what those before did: no iteration waits for that."""
+
+
+@dataclass
+class Products:
+    """Dots. `accumulators`: elements that the sums of all dots of one block have, of the block
+    where they are most; `count`: its dots; `rows`: of one of its sums. `row_groups`: groups of
+    `MMA_M` rows, a power of two, of the dot with the most of those whose rows stay with their
+    warps; `shares_rows`: whether there is another. `uses_fma`: whether one is of f32 as it is."""
+
+    accumulators: int = 0
+    count: int = 0
+    rows: int = 0
+    row_groups: int = 0
+    shares_rows: bool = False
+    uses_fma: bool = False
+    _blocks: dict[ir.Block, list[int]] = field(default_factory=dict)
+
+    def see(self, view: ir.OpView) -> None:
+        """Adds what an op says."""
+        if isinstance(view, tile.DotOp):
+            self._see_dot(view)
+
+    def _see_dot(self, dot: tile.DotOp) -> None:
+        together = self._blocks.setdefault(dot.operation.block, [])
+        together.append(prod(shape(dot.acc)))
+        if sum(together) > self.accumulators:
+            self.accumulators, self.count = sum(together), len(together)
+            self.rows = shape(dot.acc)[-2]
+        if keeps_rows(dot):
+            groups = power_above(-(-shape(dot.acc)[-2] // MMA_M))
+            self.row_groups = max(self.row_groups, groups)
+        else:
+            self.shares_rows = True
+        is_exact = dot.options.get("precision") != "tf32"
+        self.uses_fma |= str(element(dot.lhs)) == "f32" and is_exact
+
+
+@dataclass
+class Results:
+    """Tiles that ops compute. `elements`: of the largest; `carried`: of the largest that a loop
+    hands on; `slots`: of the instructions of all their elements (`passes/layouts/op_costs.py`)."""
+
+    elements: int = 1
+    carried: int = 0
+    slots: int = 0
+
+    def see(self, view: ir.OpView) -> None:
+        """Adds what an op says."""
+        op = view.operation
+        for result in filter(is_tile, op.results):
+            elements = prod(shape(result))
+            self.elements = max(self.elements, elements)
+            self.slots += issue_slots(op) * elements
+            if op.name in _LOOPS:
+                self.carried = max(self.carried, elements)
+
+
+@dataclass
+class Accesses:
+    """Loads and stores. `bytes`: of the largest tile; `once`: elements of each load that no loop
+    repeats; `streamed`: those that the loads of a loop's body have, of the body where they are
+    most, 0 without; `largest`: the most of one such load; `gathers`: whether a loop loads rows by
+    number; `rows_along`: by shapes of tiles that are loaded, the dimensions along which elements
+    are neighbours in memory."""
+
+    bytes: int = 1
+    once: list[int] = field(default_factory=list)
+    largest: int = 0
+    gathers: bool = False
+    rows_along: dict[Shape, set[int | None]] = field(default_factory=dict)
+    _bodies: dict[ir.Block, int] = field(default_factory=dict)
+
+    @property
+    def streamed(self) -> int:
+        """See the class."""
+        return max(self._bodies.values(), default=0)
+
+    def see(self, view: ir.OpView) -> None:
+        """Adds what an op says."""
+        if not isinstance(view, ArrayOp) or isinstance(view, Atomic):
+            return
+        width = max(8, bit_width(element(view.tile)))
+        self.bytes = max(self.bytes, prod(shape(view.tile)) * width // 8)
+        if view.is_load:
+            self._see_load(view)
+
+    def _see_load(self, load: ArrayOp) -> None:
+        op, sizes = load.operation, shape(load.tile)
+        if not isinstance(load, Indexed):
+            along = contiguous_dim(load.array, load.dims)
+            self.rows_along.setdefault(sizes, set()).add(along)
+        if op.parent is None or op.parent.name not in _LOOPS:
+            self.once.append(prod(sizes))
+            return
+        self._bodies[op.block] = self._bodies.get(op.block, 0) + prod(sizes)
+        self.largest = max(self.largest, prod(sizes))
+        has_rows = sum(size > 1 for size in sizes) > 1
+        self.gathers |= has_rows and isinstance(load, tile.GatherOp)
+
+
+@dataclass
+class Reductions:
+    """Reductions and scans. `any`: whether there is one; `scans`: whether one is a scan; `once`:
+    how many no loop repeats; `waited`: elements of the largest tile that a loop reduces and needs
+    the result of, 0 without; `along`: shapes of tiles, with the axes that are combined."""
+
+    any: bool = False
+    scans: bool = False
+    once: int = 0
+    waited: int = 0
+    along: set[tuple[Shape, int]] = field(default_factory=set)
+
+    def see(self, view: ir.OpView) -> None:
+        """Adds what an op says."""
+        if not isinstance(view, Combining):
+            return
+        op = view.operation
+        self.any = True
+        self.scans |= isinstance(view, tile.ScanOp)
+        self.along.add((shape(view.inputs[0]), view.axis))
+        if depth_factor(op) == 1:
+            self.once += 1
+        elif is_needed(op):
+            self.waited = max(self.waited, prod(shape(op.operands[0])))
+
+
+@dataclass
+class Exchanges:
+    """Steps in which elements change places, as a sort's. `moved`: elements, as often as they do
+    so. `_axes`: by shapes of tiles, the axes along which they do; `_steps`: by shapes, axes and
+    masks, the words of what changes places together, by dtypes."""
+
+    moved: int = 0
+    _axes: dict[Shape, set[int]] = field(default_factory=dict)
+    _steps: dict[tuple[Shape, int, int], dict[str, int]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        """Tells whether there are any."""
+        return bool(self._axes)
+
+    def see(self, view: ir.OpView) -> None:
+        """Adds what an op says."""
+        if not isinstance(view, tile.ExchangeOp):
+            return
+        sizes, dtype = shape(view.src), element(view.src)
+        self._axes.setdefault(sizes, set()).add(view.axis)
+        step = self._steps.setdefault((sizes, view.axis, view.mask), {})
+        step[str(dtype)] = -(-bit_width(dtype) // WORD_BITS)
+        self.moved += prod(sizes) * depth_factor(view.operation)
+
+    @property
+    def words(self) -> int:
+        """Of the elements that change places together, a power of two."""
+        return power_above(max((sum(each.values()) for each in self._steps.values()), default=1))
+
+    @property
+    def met(self) -> int:
+        """Elements that change places with each other, of the tile where they are most."""
+        axes: dict[int, set[int]] = {}
+        for sizes, along in self._axes.items():
+            axes.setdefault(len(sizes), set()).update(along)
+        return max(
+            (prod(sizes[axis] for axis in axes[len(sizes)]) for sizes in self._axes), default=0
+        )
+
+
+@dataclass
+class ProgramFacts:
+    """All of it. `recurs`: whether a loop computes a tile from itself. `elements`, `bytes`: of the
+    largest tile computed, and of the largest in memory, each in one of the `stripes` in which a
+    program works (`passes/rows/stripes.py`)."""
+
+    stripes: int
+    products: Products = field(default_factory=Products)
+    results: Results = field(default_factory=Results)
+    accesses: Accesses = field(default_factory=Accesses)
+    reductions: Reductions = field(default_factory=Reductions)
+    exchanges: Exchanges = field(default_factory=Exchanges)
+    recurs: bool = False
+
+    @property
+    def parts(self) -> tuple[Products | Results | Accesses | Reductions | Exchanges, ...]:
+        """What reads ops."""
+        return self.products, self.results, self.accesses, self.reductions, self.exchanges
+
+    @property
+    def elements(self) -> int:
+        """See the class."""
+        return self.results.elements // self.stripes
+
+    @property
+    def bytes(self) -> int:
+        """See the class."""
+        return self.accesses.bytes // self.stripes
+
+    @property
+    def meets(self) -> bool:
+        """Whether threads need what others have."""
+        return self.reductions.any or bool(self.exchanges)
+
+    @property
+    def meets_across(self) -> bool:
+        """Whether the largest tiles are loaded, and their elements meet along another dimension
+        than the one in which they are neighbours in memory, and only so."""
+        largest = [each for each in self.reductions.along if prod(each[0]) == self.elements]
+        rows_along = self.accesses.rows_along
+        return bool(largest) and all(
+            sizes in rows_along and axis not in rows_along[sizes] for sizes, axis in largest
+        )
+
+    @property
+    def rows_loaded(self) -> int:
+        """Loads, outside of loops, of tiles as large as the largest."""
+        return self.accesses.once.count(self.elements)
+
+
+def facts_of(function: ir.Operation, target: Target) -> ProgramFacts:
+    """Says what a program of a kernel does."""
+    program = ProgramFacts(count_stripes(function, target, 1)[0])
+    for op in all_ops(function):
+        view = op.opview
+        for part in program.parts:
+            part.see(view)
+        program.recurs |= op.name == "scf.for" and _recurs(op)
+    return program
+
+
+def _recurs(loop: ir.Operation) -> bool:
+    """Whether an iteration computes with a tile of the one before, other than adding to it."""
+    body = loop.regions[0].blocks[0]
+    *_, last = body.operations
+    for argument, yielded in zip(list(body.arguments)[1:], last.operation.operands, strict=True):
+        users = [use.owner.operation for use in argument.uses]
+        added = len(users) == 1 and users[0].name in _SUMS and users[0].results[0] == yielded
+        if is_tile(argument) and users and not added:
+            return True
+    return False
+
+
+def is_needed(reduction: ir.Operation) -> bool:
+    """Whether more is done with a result than adding it to something, which can wait."""
+    users = [use.owner.operation for result in reduction.results for use in result.uses]
+    extracted = [user for user in users if user.name == "tensor.extract"]
+    users += [use.owner.operation for user in extracted for use in user.results[0].uses]
+    return any(user.name not in ("tensor.extract", *_SUMS) for user in users)
+
+
+def power_above(wanted: int) -> int:
+    """The power of two at or above `wanted`, at least 1."""
+    return 1 << max(0, wanted - 1).bit_length()
+
+
+def power_below(wanted: int) -> int:
+    """The power of two at or below `wanted`, at least 1."""
+    return 1 << (max(1, wanted).bit_length() - 1)

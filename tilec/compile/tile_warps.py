@@ -1,0 +1,130 @@
+"""The rules for programs whose threads meet often, and for those that load all before they compute,
+each with what was measured for it."""
+
+from __future__ import annotations
+
+from tilec.compile.program_facts import ProgramFacts
+from tilec.compile.warp_rules import Rule, Wanted, size_of, spread
+
+MANY_MEETINGS = 6
+"""Reductions of one tile, outside of loops, whose threads wait for each other more than they read:
+they get as many elements a warp as exchanges."""
+MET_PER_WARP = (128, 1024)
+"""Elements that a warp has at least, and at most, of those that exchange places with each other:
+between lanes that takes a shuffle, between warps a buffer and two barriers."""
+MET_OF_SEVERAL = 512
+"""Elements that a warp has of a tile that is reduced often, of which several are loaded: each is in
+registers while others are. Backward of attention over residuals, 2048 bf16: 173 us, with 1024 209,
+with 256 224 (H200)."""
+MET_WORDS = 2
+"""Words of such an element at most, of which a thread has 32 then; of wider ones it has fewer."""
+MANY_MOVES = 50
+"""Times that an element changes places, from which on two warps share what fills one: a sort of
+1024 f32 then takes 57 us for 54 in 8192 programs and 3.3 for 5.9 in 64, with places 167 for 164 and
+8.1 for 19.9; the 64 largest, which move half as often, 26 for 24 (H200)."""
+ELEMENTWISE_BYTES_PER_THREAD = 16
+"""Of the largest tile where no threads meet: one access each (vector addition, H200)."""
+FEW_READ, SPREAD_BYTES_PER_THREAD = 8, 64
+"""The second of a tile that is stored where none that is loaded has more than the first's part of
+its elements: threads wait for the little that they read before they store. Rows of a mean spread
+over tiles of 64 x 64 bf16: 9.5 us with 64 to 256, 10.2 with 32, 12.4 with 16 (H200)."""
+SLOTS_PER_THREAD, LEAST_COMPUTING, LEAST_PER_LANE = 512, 4, 2
+"""Instructions of a thread where tiles that nobody loads are computed and reduced, and the fewest
+warps for a program of more than one, in which lanes have at least so many elements each. Integrals
+and hits of 256 to 4096 points (H200): in 4 warps 5 programs take 0.39 to 0.97 of the time of
+one warp, 60000 programs 0.83 to 1.17; 4096 points of sines take 8 or more. What one warp does in
+the time in which a multiprocessor begins a CTA stays in one (`passes/pack_programs.py`)."""
+MOST_COMPUTING = 16
+"""Warps of such a program: they fill a multiprocessor."""
+ACROSS_BYTES = 64
+"""Of the largest tile where elements meet across its rows in memory: each thread holds so much of a
+column that few threads meet. Means of 64 rows of 64 bf16 take 10.6 us, with 128 or 256 12.1, with
+32 23.6 (H200)."""
+BYTES_PER_THREAD = 32
+"""Of the largest tile otherwise; twice as many where it has more than the first of MANY_ELEMENTS,
+and again for the second (softmax, layer normalisation and sums of rows of 1024 to 32768 elements of
+2 and 4 bytes, H200, test/bench)."""
+MANY_ELEMENTS = (4096, 8192)
+"""Of 4 bytes, the first fills 16 warps with `BYTES_PER_THREAD` each, the second with twice as
+many."""
+SCANNED = 2
+"""Times as many bytes where a scan is among what meets, and again of MANY_ELEMENTS themselves: a
+scan waits for all before it twice. Running sums of 64 columns of 64 f32 take 34.4 us for 88.8 in 16
+warps, of 32 columns 9.6, with half as many bytes 11.5; rows of 16384 34.5 for 40.7; sparsemax of
+rows of 4096 36.3, in twice as many warps 38.5, in four times 44.5 (H200)."""
+SCALED_WARPS = 16
+"""Of a row of more than the first of MANY_ELEMENTS that is loaded with others as long, as what it
+is scaled with: in 8 warps RMS norms of 64 to 938 rows of 8192 and 16384 bf16 took 1.02 to 1.27
+times as long, layer norms 1.04 to 1.21, 4000 and 8000 rows 0.99 to 1.01; softmax, which loads
+nothing beside, 0.94 to 1.01 (H200)."""
+COMPUTED_PER_THREAD = 64
+"""Elements of the largest tile at most, where those in memory are smaller (an outer product): a
+quarter of the registers, of which an expression holds two or three tiles."""
+
+
+def meets_often(program: ProgramFacts, lanes: int) -> Wanted | None:
+    """Elements change places, or one tile is reduced many times: few warps meet."""
+    few = program.reductions.once < MANY_MEETINGS or program.accesses.streamed
+    if not program.exchanges and few:
+        return None
+    low, high = MET_PER_WARP
+    high //= -(-program.exchanges.words // MET_WORDS)
+    if not program.exchanges and program.rows_loaded > 1:
+        high = MET_OF_SEVERAL
+    each = max(low, min(high, program.exchanges.met or high))
+    warps = program.elements // each
+    moves_much = program.exchanges.moved > MANY_MOVES * program.elements
+    if warps == 1 and each == high and moves_much:
+        warps = 2
+    return Wanted(warps, f"{size_of(program)}, whose threads meet often")
+
+
+def elementwise(program: ProgramFacts, lanes: int) -> Wanted | None:
+    """No threads meet."""
+    if program.meets:
+        return None
+    once = program.accesses.once
+    reads_little = once and FEW_READ * max(once) <= program.elements
+    each = SPREAD_BYTES_PER_THREAD if reads_little else ELEMENTWISE_BYTES_PER_THREAD
+    return _held(program, spread(program, program.bytes, each, lanes, "elementwise"), lanes)
+
+
+def computed(program: ProgramFacts, lanes: int) -> Wanted | None:
+    """Elements meet that nobody loads: memory has less than a byte for each."""
+    if program.bytes >= program.elements:
+        return None
+    wanted = spread(program, program.results.slots, SLOTS_PER_THREAD, lanes, "computed")
+    most = min(MOST_COMPUTING, program.elements // (LEAST_PER_LANE * lanes))
+    warps = min(max(LEAST_COMPUTING, wanted.warps), most) if wanted.warps else 1
+    return _held(program, wanted._replace(warps=warps), lanes)
+
+
+def meets_across(program: ProgramFacts, lanes: int) -> Wanted | None:
+    """Elements meet across the rows of memory."""
+    if not program.meets_across:
+        return None
+    each = ACROSS_BYTES * (SCANNED if program.reductions.scans else 1)
+    return _held(program, spread(program, program.bytes, each, lanes, "whose rows meet"), lanes)
+
+
+def rows(program: ProgramFacts, lanes: int) -> Wanted:
+    """Elements of rows meet, as in all other programs."""
+    scans = program.reductions.scans
+    # A scan's rows are long from MANY_ELEMENTS on, others' from one more.
+    doubled = sum(program.elements + scans > many for many in MANY_ELEMENTS)
+    each = BYTES_PER_THREAD * (SCANNED if scans else 1) << doubled
+    wanted = spread(program, program.bytes, each, lanes, f"{program.bytes} bytes")
+    if program.elements > MANY_ELEMENTS[0] and program.rows_loaded > 1:
+        more = max(wanted.warps, min(2 * wanted.warps, SCALED_WARPS))
+        wanted = wanted._replace(warps=more)
+    return _held(program, wanted, lanes)
+
+
+def _held(program: ProgramFacts, wanted: Wanted, lanes: int) -> Wanted:
+    """At least as many as hold the largest tile that is computed."""
+    held = program.elements // (COMPUTED_PER_THREAD * lanes)
+    return wanted._replace(warps=max(held, wanted.warps))
+
+
+AT_ONCE: tuple[Rule, ...] = (elementwise, computed, meets_across, rows)
+"""In order: the first that is for a program decides."""
