@@ -227,7 +227,6 @@ def query_gradients(
     batch, head, m = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BM
     width: tl.const = D if DV is None else DV
     off = taken_off(o, do, (batch, head, m), BM, width)
-    tl.store(delta, (batch, head, m), off)
     dquery = walk_keys(
         tl.load(q, (batch, head, m, 0), (BM, D)),
         tl.load(do, (batch, head, m, 0), (BM, width)),
@@ -239,4 +238,5 @@ def query_gradients(
         (dropout, seed),
         BN,
     )
+    tl.store(delta, (batch, head, m), off)
     tl.store(dq, (batch, head, m, 0), dquery.to(dq.dtype))
