@@ -5,10 +5,13 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.demands import demanded
+from tilec.dialects.gpu_tile import ClusterSendOp, SlotOp
 from tilec.dialects.tile import DotOp
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.hardware.target import Feature, Target
+from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.demands.kernels import is_in_line, stripes_of, teams_of
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.scalars import is_zero
@@ -30,13 +33,26 @@ def sum_parts_of(function: ir.Operation) -> int:
 
 
 def find_sum(function: ir.Operation) -> ir.Operation | None:
-    """The loop of a kernel's own block that multiplies, if it is the only one."""
+    """The loop of a kernel's own block that multiplies, itself or in loops of its own, if it is the
+    only one."""
     loops = [
         op.operation
         for op in function.regions[0].blocks[0].operations
         if op.operation.name == "scf.for" and find_ops(op.operation, DotOp)
     ]
     return loops[0] if len(loops) == 1 else None
+
+
+def find_shared(loop: ir.Operation, parts: int) -> ir.Operation:
+    """Of a loop whose sums are in parts, and the loops that sum for it, the one whose iterations
+    the parts share: the outermost of which each gets as many, else the innermost, which has most.
+    """
+    while not _trips(loop) or _trips(loop) % parts:
+        inner = _inner_sum(loop)
+        if inner is None:
+            break
+        loop = inner
+    return loop
 
 
 def why_whole(function: ir.Operation, target: Target) -> str | None:
@@ -56,6 +72,15 @@ def why_whole(function: ir.Operation, target: Target) -> str | None:
     return _why_seen(function, loop)
 
 
+def comes_in_turns(function: ir.Operation) -> bool:
+    """Whether parts of several sums come to one buffer, one after the other: shared memory is
+    short."""
+    sends = [op.opview for op in find_ops(function, ClusterSendOp)]
+    slots = [defining_op(send.dst, SlotOp.OPERATION_NAME) for send in sends]
+    buffers = [slot.operands[0] for slot in slots if slot is not None]
+    return len(set(buffers)) < len(buffers)
+
+
 def _why_seen(function: ir.Operation, loop: ir.Operation) -> str | None:
     """Says what other programs, or the host, would notice of a part up to the end of the loop."""
     for view in function.regions[0].blocks[0].operations:
@@ -69,15 +94,15 @@ def _why_seen(function: ir.Operation, loop: ir.Operation) -> str | None:
 
 def _carried(loop: ir.Operation) -> list[bool]:
     """Of each value that a loop carries, whether it is a sum from zero."""
-    body = loop.regions[0].blocks[0]
-    values = zip(
-        list(body.arguments)[1:], list(loop.operands)[3:], terminator(body).operands, strict=True
-    )
-    return [_is_sum(argument, end) and is_zero(init) for argument, init, end in values]
+    return [
+        _is_sum(argument, end) and is_zero(init)
+        for argument, init, end in zip(_arguments(loop), _inits(loop), _ends(loop), strict=True)
+    ]
 
 
 def _is_sum(argument: ir.Value, end: ir.Value) -> bool:
-    """Whether products, or other terms, are added to a carried tile, and nothing else uses it."""
+    """Whether products, or other terms, are added to a carried tile, here or by an inner loop, and
+    nothing else uses it."""
     if not is_tile(argument) or bit_width(element(argument)) < PART_BITS:
         return False
     at = argument
@@ -86,8 +111,50 @@ def _is_sum(argument: ir.Value, end: ir.Value) -> bool:
         if len(users) != 1:
             return False
         op = users[0].operation
-        adds = op.name in SUMS or (isinstance(op.opview, DotOp) and op.opview.acc == at)
-        if not adds or op.block != argument.owner:
+        if op.block != argument.owner:
             return False
-        at = op.results[0]
+        after = _summed(op, at)
+        if after is None:
+            return False
+        at = after
     return len(list(at.uses)) == 1
+
+
+def _summed(op: ir.Operation, at: ir.Value) -> ir.Value | None:
+    """What is `at` with more added to it, if that is all that an op does with it."""
+    if op.name in SUMS or (isinstance(op.opview, DotOp) and op.opview.acc == at):
+        return op.results[0]
+    if op.name != "scf.for" or at not in _inits(op):
+        return None
+    number = _inits(op).index(at)
+    return op.results[number] if _is_sum(_arguments(op)[number], _ends(op)[number]) else None
+
+
+def _inner_sum(loop: ir.Operation) -> ir.Operation | None:
+    """The loop that adds all that a loop sums, if there is one."""
+    inner = defining_op(_ends(loop)[0], "scf.for")
+    if inner is None or _inits(inner) != _arguments(loop):
+        return None
+    return inner if list(inner.results) == _ends(loop) else None
+
+
+def _trips(loop: ir.Operation) -> int:
+    """How often a loop runs, 0 where that is not known."""
+    low, high, step = (constant_of(value) for value in list(loop.operands)[:3])
+    if low is None or high is None or step is None:
+        return 0
+    return max(0, -(-(high - low) // step))
+
+
+def _arguments(loop: ir.Operation) -> list[ir.Value]:
+    """The values that a loop carries, as an iteration gets them."""
+    return list(loop.regions[0].blocks[0].arguments)[1:]
+
+
+def _inits(loop: ir.Operation) -> list[ir.Value]:
+    return list(loop.operands)[3:]
+
+
+def _ends(loop: ir.Operation) -> list[ir.Value]:
+    """The values that a loop carries, as an iteration leaves them."""
+    return list(terminator(loop.regions[0].blocks[0]).operands)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -20,12 +21,14 @@ from tilec.call.jit import Kernel
 from tilec.call.shared_code import SharedCode
 from tilec.call.specialization import specialize
 from tilec.costs.machine import usual_machine
+from tilec.examples.attention_backward import reference as gradients
 from tilec.examples.matmul import draw, matmul, reference
 from tilec.examples.running import poisoned
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
 from tilec.messages.diagnostics import CompileError
 from tilec.ops import product_launch
+from tilec.ops.gradient_kernels import key_gradients, query_gradients
 from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
@@ -188,14 +191,23 @@ def test_other_numbers_are_refused() -> None:
         compiled(matmul.demanding(sum_parts=3))  # pyright: ignore[reportArgumentType]
 
 
-def taken(m: int, n: int, k: int, kernel: Kernel = matmul) -> list[Tiles]:
-    """The choices of `tl.auto` for a product on an H200, the first in front."""
-    defaults = {p.name: p.default for p in kernel.parameters if p.kind == "const"}
-    shapes = {"a": (m, k), "b": (k, n), "c": (m, n)}
-    arrays = {x: ArrayView(0, s, (s[1], 1), "bf16", ("host", 0)) for x, s in shapes.items()}
+def ranked(kernel: Kernel, shapes: dict[str, Any], given: dict[str, Any]) -> list[Tiles]:
+    """The choices of `tl.auto` for arrays of these shapes on an H200, the first in front."""
+    target = find_target("sm_90a")
+    defaults = {p.name: p.default for p in kernel.parameters if p.name not in shapes} | given
+    arrays = {}
+    for name, shape in shapes.items():
+        strides = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+        dtype = "f32" if name in ("logs", "delta") else "bf16"
+        arrays[name] = ArrayView(0, shape, strides, dtype, ("host", 0))
     wanted = specialize(kernel.parameters, {**defaults, **arrays})
-    call = class_of(wanted.parameters, arrays | defaults, usual_machine(find_target("sm_90a")))
-    return kernel._programs.choices(wanted, find_target("sm_90a")).order(call)
+    call = class_of(wanted.parameters, arrays | defaults, usual_machine(target))
+    return kernel._programs.choices(wanted, target).order(call)
+
+
+def taken(m: int, n: int, k: int, kernel: Kernel = matmul) -> list[Tiles]:
+    """The same for a product."""
+    return ranked(kernel, {"a": (m, k), "b": (k, n), "c": (m, n)}, {})
 
 
 def test_automatic_tiles_come_in_parts_where_few_programs_have_a_long_loop() -> None:
@@ -206,6 +218,61 @@ def test_automatic_tiles_come_in_parts_where_few_programs_have_a_long_loop() -> 
     assert taken(4096, 4096, 4096)[0].parts == 1
     assert taken(256, 256, 64)[0].parts == 1
     assert {tiles.parts for tiles in taken(256, 256, 8192, matmul.demanding(sum_parts=2))} == {1}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "parts", "heads", "kv_heads", "causal"),
+    [
+        (key_gradients, 2, 4, 1, True),  # two of the four heads each
+        (key_gradients, 2, 3, 1, False),  # half of the queries of each head
+        (key_gradients, 4, 1, 1, True),  # a quarter of the queries
+        (query_gradients, 2, 2, 1, True),
+    ],
+)
+def test_gradients_of_attention(
+    kernel: Kernel,
+    parts: Any,
+    heads: int,
+    kv_heads: int,
+    causal: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Sums that loops in loops carry, with more steps a part than rings have slots; with 64 keys
+    and 128 elements a head, dk and dv are sent one after the other where parts are four."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    length, width = 400, 128 if parts > 2 else 16
+    rng = np.random.default_rng(parts)
+    q, do = rng.standard_normal((2, 1, heads, length, width)).astype(BF16)
+    k, v = rng.standard_normal((2, 1, kv_heads, length, width)).astype(BF16)
+    scale = width**-0.5
+    o, logs, dq, dk, dv = gradients(q, k, v, do, causal, scale)
+    logs, delta = logs.astype(np.float32), (o * do.astype(float)).sum(-1).astype(np.float32)
+    if kernel is key_gradients:
+        given, expected = (q, k, v, do, logs, delta), (dk, dv)
+    else:
+        given, expected = (q, k, v, o.astype(BF16), do, logs), (delta, dq)
+    how = {"D": width, "SHARED": heads // kv_heads, "CAUSAL": causal, "BM": 64, "BN": 64}
+
+    def call(kernel: Kernel) -> None:
+        found = [poisoned(x.shape, np.float32 if x is delta else BF16) for x in expected]
+        kernel(*given, *found, scale, **how)
+        for part, right in zip(found, expected, strict=True):
+            assert np.abs(part.astype(float) - right).max() < 1e-2 * np.abs(right).max()
+
+    checked(kernel.demanding(sum_parts=parts), call)
+
+
+@pytest.mark.parametrize(("batch", "is_split"), [(1, True), (4, False)])
+def test_automatic_parts_of_gradients(batch: int, is_split: bool) -> None:
+    """42 blocks of 128 keys are a third of an H200's multiprocessors, 168 more than all."""
+    heads, kv_heads, length, width = 8, 2, 2688, 128
+    of_q, of_k = (batch, heads, length, width), (batch, kv_heads, length, width)
+    shapes = {x: of_q if x in ("q", "do") else of_k for x in ("q", "k", "v", "do", "dk", "dv")}
+    shapes |= dict.fromkeys(("logs", "delta"), of_q[:3])
+    first = ranked(key_gradients, shapes, {"D": width, "SHARED": heads // kv_heads, "scale": 0.1})[
+        0
+    ]
+    assert (first.parts > 1) == is_split
 
 
 def test_kernels_of_other_parts_are_others() -> None:

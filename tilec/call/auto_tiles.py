@@ -49,7 +49,7 @@ from tilec.dialects.context import make_context
 from tilec.hardware.sizes import LINE_BYTES
 from tilec.hardware.target import Target
 from tilec.messages.diagnostics import CompileError
-from tilec.terms.demands import CHOSEN_CLUSTER, CLUSTER, SUM_PARTS
+from tilec.terms.demands import CHOSEN_CLUSTER, CLUSTER, PARTS, SUM_PARTS
 from tilec.terms.tile_sizes import LEAST_DEEP_SLOTS
 
 MOST_TILES = 24
@@ -63,8 +63,6 @@ SHOWN = 6
 Build = Callable[[Mapping[str, Any], Mapping[str, str], ir.Context], ir.Module]
 Context = Callable[[], ir.Context]
 """Makes MLIR's context where something is built: it takes as long as a small kernel."""
-PARTS = (1, 2, 4, 8)
-"""Of a program's loop: as many as a cluster has CTAs."""
 CLUSTERS = ((2, 1), (1, 2))
 """Programs along the first axes of the grid that load together what they share."""
 Constants = tuple[tuple[str, int], ...]
@@ -183,7 +181,7 @@ class AutoTiles:
         for tiles in candidates:
             program = self._programs[tiles]
             assert program is not None
-            is_open = program.summed is not None and program.parts is None
+            is_open = program.summed and program.parts is None
             for parts in PARTS if is_open else PARTS[:1]:
                 work = launch_work(program, arguments, parts=parts).work
                 prediction = predict(work, call.machine)

@@ -38,8 +38,9 @@ from tilec.passes.contract import Report
 from tilec.passes.demands.kernels import teams_of
 from tilec.passes.programs.program_relations import program_axes
 from tilec.passes.programs.shared_loads import why_apart
-from tilec.passes.programs.sum_parts import find_sum, why_whole
-from tilec.terms.demands import NUM_WARPS, STAGES, SUM_PARTS
+from tilec.passes.programs.sum_parts import find_shared, find_sum, why_whole
+from tilec.passes.rewriting.op_tables import OpMap
+from tilec.terms.demands import NUM_WARPS, PARTS, STAGES, SUM_PARTS
 
 Bounds = tuple[int, int, int]
 """Where scalars have the beginning, the end and the step of a loop."""
@@ -64,8 +65,9 @@ class ProgramWork:
     kernel has none. `accumulators` to `outer_bytes`: as in `Work`. `reads`, `writes`: names of
     arrays; `atomics`: of those that are read and written at once. `stored`: of arrays, the sides of
     the largest tile that a program stores there, one a dimension. `summed`: the number of the loop
-    that CTAs may sum in parts, None where there is none; `parts`: as many as the author demands,
-    None where that is open. `may_share`: whether clusters may load together what they share."""
+    that CTAs share, by how many parts they may sum, empty where they may not; `sums`: 32-bit
+    registers of each tile that they add up; `parts`: as many as the author demands, None where that
+    is open. `may_share`: whether clusters may load together what they share."""
 
     parameters: tuple[Parameter, ...]
     target: Target
@@ -82,7 +84,8 @@ class ProgramWork:
     writes: frozenset[str]
     atomics: frozenset[str]
     stored: Mapping[str, tuple[int, ...]]
-    summed: int | None
+    summed: Mapping[int, int]
+    sums: tuple[int, ...]
     parts: int | None
     may_share: bool
 
@@ -95,8 +98,9 @@ def read_program(
     """Reads what programs of the kernel of a `tile` module do."""
     with module.context, ir.Location.unknown():
         function = find_kernel(module, None)
-        summed = None if why_whole(function, target) else find_sum(function)
-        found = _Found([p.name for p in parameters], target, summed)
+        outermost = None if why_whole(function, target) else find_sum(function)
+        shared = {} if outermost is None else {n: find_shared(outermost, n) for n in PARTS}
+        found = _Found([p.name for p in parameters], target)
         _visit(function.regions[0].blocks[0], (), found)
         return ProgramWork(
             tuple(parameters),
@@ -114,7 +118,8 @@ def read_program(
             frozenset(found.writes),
             frozenset(found.atomics),
             found.stored,
-            found.summed,
+            {parts: found.numbers[loop] for parts, loop in shared.items()},
+            tuple(_words(value) for value in outermost.results) if outermost else (),
             demanded(function, SUM_PARTS),
             why_apart(function, target) is None,
         )
@@ -147,8 +152,7 @@ class _Loop:
 class _Found:
     names: Sequence[str]
     target: Target
-    sum_loop: ir.Operation | None
-    summed: int | None = None
+    numbers: OpMap[int] = field(default_factory=OpMap)
     scalars: ScalarReader = field(default_factory=ScalarReader)
     loops: list[Bounds | None] = field(default_factory=list)
     bodies: list[Body] = field(default_factory=list)
@@ -199,9 +203,8 @@ def _enter(op: ir.Operation, found: _Found) -> int:
     low, high, step = (found.scalars.place(value) for value in list(op.operands)[:3])
     found.scalars.bind(op.regions[0].blocks[0].arguments[0], low)
     found.loops.append((low, high, step))
-    if found.sum_loop is not None and found.sum_loop == op:
-        found.summed = len(found.loops) - 1
-    return len(found.loops) - 1
+    found.numbers[op] = len(found.loops) - 1
+    return found.numbers[op]
 
 
 def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
@@ -287,12 +290,17 @@ def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
         if unit is Unit.WARPGROUPS and source_of(dot.lhs) is None:  # which registers hold, too
             loop.sums += prod(shape(dot.lhs)) * bit_width(element(dot.lhs)) // 32
         work.handed_on += prod(shape(dot.lhs))
-    sums = prod(shape(dot.acc)) * max(32, bit_width(element(dot.acc))) // 32
+    sums = _words(dot.acc)
     if is_added_up(dot):  # to what the loop carries beside it
         loop.add_waiting(m)
         loop.sums += sums
     if not _adds_to_a_dot(dot):
         loop.sums += sums
+
+
+def _words(value: ir.Value) -> int:
+    """Registers that a tile of sums takes."""
+    return prod(shape(value)) * max(32, bit_width(element(value))) // 32
 
 
 def _adds_to_a_dot(dot: tile.DotOp) -> bool:

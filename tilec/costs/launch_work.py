@@ -76,8 +76,9 @@ def launch_work(
     sizes = _grid_of(program, arguments, grid)
     points = [program.scalars.numbers(Point(arguments, sizes, one)) for one in _some_of(sizes)]
     trips, lengths, guessed = _all_trips(program, points)
-    if program.summed is not None:
-        trips[program.summed] = -(-trips[program.summed] // parts)
+    if program.summed:
+        shared = program.summed[parts]
+        trips[shared] = -(-trips[shared] // parts)
     around = [prod(trips[number] for number in body.around) for body in program.bodies]
     loops = _loops(program, around, _memories(values), cluster)
     arrays = {name: v for name, v in values.items() if isinstance(v, ArrayView)}
@@ -103,6 +104,7 @@ def launch_work(
         longest=_longest(lengths),
         again_bytes=_again(program, around),
         parts=parts,
+        sums=program.sums,
         cluster=prod(cluster),
     )
     return KernelWork(work, sizes, program.reads, program.writes)

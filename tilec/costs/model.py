@@ -54,7 +54,7 @@ class Prediction:
 def predict(work: Work, machine: Machine) -> Prediction:
     """The prediction for one launch; `us` is infinite where it is impossible."""
     target, rates = machine.target, machine.rates
-    panels = _panels(work) + work.sent_bytes
+    panels = _panels(work) + work.parts_bytes
     slots = [_slots(loop, work, panels, target) for loop in work.loops]
     stages = [own for own, _ in slots]
     around = work.outer_bytes * max((outer for _, outer in slots), default=1)
@@ -128,7 +128,7 @@ def _gather(work: Work, machine: Machine) -> float:
     """Microseconds in which a program's parts meet, and the first adds the others' sums up."""
     if work.parts == 1:
         return 0.0
-    return machine.rates.gather + work.sent_bytes / machine.rates.gathered_bytes
+    return machine.rates.gather * work.meetings + work.sent_bytes / machine.rates.gathered_bytes
 
 
 def _unevenness(work: Work, machine: Machine) -> float:

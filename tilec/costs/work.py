@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cached_property
 
+from tilec.hardware.ring_stages import sent_together
 from tilec.hardware.tensor_memory import COLUMNS
 
 ALONE = (1, 1)
@@ -120,7 +121,7 @@ class Work:
     a program reads at one place, 0 if unknown. `torn_bytes`: of results whose rows begin anywhere.
     `again_bytes`: what a program without products has read in another loop before.
     `parts`: CTAs of a cluster that each sum a part of a program's loop (pass split-sums); each
-    counts as a program.
+    counts as a program. `sums`: 32-bit registers of each tile that they add up.
     """
 
     programs: int
@@ -138,6 +139,7 @@ class Work:
     longest: float = 1
     again_bytes: float = 0
     parts: int = 1
+    sums: tuple[int, ...] = ()
 
     @cached_property
     def columns(self) -> int:
@@ -153,7 +155,22 @@ class Work:
     @property
     def sent_bytes(self) -> int:
         """The sums that the first CTA of a program gets from those that sum other parts."""
-        return (self.parts - 1) * self.accumulators * SUM_BYTES
+        return (self.parts - 1) * sum(self.sums) * SUM_BYTES
+
+    @property
+    def meetings(self) -> int:
+        """How often the CTAs that sum parts send some of them."""
+        return 1 if self._sends_together else len(self.sums)
+
+    @property
+    def parts_bytes(self) -> int:
+        """The shared memory of the first CTA that parts are sent to."""
+        together = sum(self.sums) if self._sends_together else max(self.sums, default=0)
+        return (self.parts - 1) * together * SUM_BYTES
+
+    @property
+    def _sends_together(self) -> bool:
+        return sent_together([SUM_BYTES * words for words in self.sums], self.parts)
 
     @cached_property
     def has_engine(self) -> bool:

@@ -6,6 +6,8 @@ Apart from the passes, so that predictions know it without MLIR.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tilec.hardware.target import Target
 
 USUAL_STAGES = 6
@@ -34,6 +36,16 @@ def ring_stages(slot_bytes: int, other_bytes: int, target: Target) -> int:
 def barrier_bytes(rings: int) -> int:
     """The shared memory for the mbarriers of so many rings, whatever their slots: two for each."""
     return 2 * BARRIER_BYTES * MOST_STAGES * rings
+
+
+TOGETHER_BYTES = 64 * 1024
+"""Of sums that CTAs send another one at once: what they take, rings beside them lack."""
+
+
+def sent_together(sums: Sequence[int], parts: int) -> bool:
+    """Whether sums of so many bytes, each in so many parts, are sent to the first CTA at once, else
+    one after the other."""
+    return (parts - 1) * sum(sums) <= TOGETHER_BYTES
 
 
 MOST_COPIED = 4

@@ -116,7 +116,10 @@ def in_parts(work: Work, parts: int) -> Work:
     """A launch with each program run by so many CTAs, each a part of the loop (pass split-sums)."""
     loop, *rest = work.loops
     loop = replace(loop, trips=-(-loop.trips // parts))
-    return replace(work, programs=parts * work.programs, loops=(loop, *rest), parts=parts)
+    sums = (work.accumulators,)
+    return replace(
+        work, programs=parts * work.programs, loops=(loop, *rest), parts=parts, sums=sums
+    )
 
 
 def filling_stages(work: Work, machine: Machine) -> int | None:
@@ -128,7 +131,7 @@ def filling_stages(work: Work, machine: Machine) -> int | None:
     loop, target = work.loops[0], machine.target
     if loop.way is not Way.ENGINE or work.programs > machine.multiprocessors:
         return None
-    panels = max(one.leaving_bytes for one in work.loops) + work.sent_bytes
+    panels = max(one.leaving_bytes for one in work.loops) + work.parts_bytes
     around = panels + barrier_bytes(1) + max(SWIZZLE_BITS) * SWIZZLED_ROWS
     slots = most_slots(loop.staged_bytes, around, target)
     usual = ring_stages(loop.staged_bytes, panels, target)

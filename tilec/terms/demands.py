@@ -123,10 +123,12 @@ SETTLED = Demand(
     in_ir=_as_tuple,
     not_by_hand="waits for earlier launches where its author says so",
 )
+PARTS = (1, 2, 4, 8)
+"""Of a program's sums: as many as a cluster has CTAs."""
 SUM_PARTS = Demand(
     "sum_parts",
     "1, 2, 4 or 8",
-    lambda value: type(value) is int and value in (1, 2, 4, 8),
+    lambda value: type(value) is int and value in PARTS,
     ("sum_parts=4",),
     "each program is run by so many CTAs, a cluster: each sums a part of its loop over products, "
     "and the first adds them up (Hopper). Also `tl.auto`'s choice where few programs have a long "
