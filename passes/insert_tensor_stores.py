@@ -12,7 +12,7 @@ tile goes in panels of one swizzle's width, so that two small buffers serve all 
 Does not handle: tiles that are not two-dimensional or whose warps do not hold whole boxes, stores
 in loops of the author's, stores with a cache hint, arrays that the kernel reads or stores to in two
 places (other branches of one scf.if aside), kernels that order memory accesses with other CTAs (a
-flag would not wait for the copy engine).
+flag would not wait for the copy engine), or in which parts of sums come in turns (pass split-sums).
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from tilec.passes.copies.tensor_map_rules import why_no_tensor_map
 from tilec.passes.dots.operand_buffers import operand_layout, panel_elements
 from tilec.passes.layouts.candidates import access_cost, blocked_layout, store_requests
 from tilec.passes.layouts.maps import part_layout
+from tilec.passes.programs.sum_parts import comes_in_turns
 from tilec.passes.rewriting.loops import are_alternatives, enclosing_ops, is_program_loop
 from tilec.passes.rewriting.scalars import i32_constant, scalar_op
 from tilec.passes.rewriting.walk import find_ops, kernels
@@ -164,6 +165,8 @@ def _refusal(
     hazard = read_ahead_hazard(function, (), "the kernel")
     if hazard is not None:
         return hazard
+    if comes_in_turns(function):
+        return "parts of sums take the shared memory, and no next program would hide the copies"
     plan = _plan(store)
     if isinstance(plan, str):
         return plan
