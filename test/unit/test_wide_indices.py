@@ -96,6 +96,28 @@ def test_a_constant_coordinate(n: int) -> None:
 
 
 @tilec.kernel(grid=(1,))
+def copy_at_unsigned(x: tl.array, y: tl.array, z: tl.array, n: tl.u64):
+    tl.store(y, 0, tl.load(x, n, 4, padding=-1.0))
+    tl.store(z, n, tl.full((4,), 9.0, tl.f32))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_coordinate_without_sign_is_never_in_front(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """2**64 - 2 has the bits of -2, where the second half of the tile lies inside."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    x = np.arange(50, dtype=np.float32)
+    for n in (2**64 - 2, 2**63, 2**63 - 2, 2**32 + 8, 48, 8):
+        inside = [n + i for i in range(4) if n + i < 50]
+        y, z, stored = np.zeros(4, np.float32), x.copy(), x.copy()
+        stored[inside] = 9
+        copy_at_unsigned(x, y, z, n)
+        np.testing.assert_array_equal(y, [*x[inside], *[-1] * (4 - len(inside))])
+        np.testing.assert_array_equal(z, stored)
+
+
+@tilec.kernel(grid=(1,))
 def sum_of_range(y: tl.array, start: int, stop: int, step: int):
     count, total = tl.full((1,), 0, tl.i64), tl.full((1,), 0, tl.i64)
     for i in tl.range(start, stop, step):

@@ -24,7 +24,7 @@ from tilec.frontend.values import (
     is_runtime,
     show_shape,
 )
-from tilec.terms.dtypes import DType, bf16, f32, i1, i32, i64, index
+from tilec.terms.dtypes import DType, bf16, f32, i1, i32, i64, index, u64
 
 
 def dtype_of(value: Any) -> DType | None:
@@ -265,7 +265,11 @@ def as_signed(builder: Builder, value: Any) -> Any:
 
 
 def to_index(builder: Builder, value: Any, what: str, argument: str | None = None) -> ir.Value:
-    """An integer scalar as an `index`. Mistake naming `what` otherwise."""
+    """An integer scalar as an `index`, of u64 what i64 does not have as the largest that it has.
+
+    A tile that begins there lies outside as a whole; one that began at -1 would not. Mistake naming
+    `what` where it is no integer scalar.
+    """
     if isinstance(value, Undefined):
         raise Mistake(value.message, *value.notes, argument=argument)
     integer = isinstance(value, int) and not isinstance(value, bool)
@@ -277,4 +281,8 @@ def to_index(builder: Builder, value: Any, what: str, argument: str | None = Non
             *((WHOLE,) if is_float and not shape_of(value) else ()),
             argument=argument,
         )
+    if dtype == u64:
+        number = materialize(builder, value, u64, None)
+        most = builder.constant(2**63 - 1, u64)
+        value = Scalar(builder.value("arith.minui", number.type, number, most), u64)
     return materialize(builder, value, index, None)
