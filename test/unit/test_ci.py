@@ -1,4 +1,5 @@
-"""`.ci/run` runs tests, style and types, fails with each, and says what it did not run."""
+"""`.ci/run` runs tests, style and types, fails with each, and says what it did not run; `make test`
+runs lit whatever pytest says."""
 
 from __future__ import annotations
 
@@ -38,3 +39,17 @@ def test_what_it_says(failing: str, said: list[str], status: int, tmp_path: Path
     lines = done.stdout.splitlines()
     assert [line.partition(" (")[0] for line in lines] == said
     assert done.returncode == status
+
+
+@pytest.mark.parametrize("failing", ["", "python", "lit", "python lit"])
+def test_lit_runs_whatever_pytest_says(failing: str, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / ".installed").touch()
+    for tool in ("python", "lit"):
+        (tmp_path / "bin" / tool).write_text(f"#!/bin/sh\nexit {int(tool in failing.split())}\n")
+        (tmp_path / "bin" / tool).chmod(0o755)
+    words = ["make", "-C", str(RUN.parents[1]), "test", f"VENV={tmp_path}"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    said = ["FAILED" if tool in failing.split() else "passed" for tool in ("python", "lit")]
+    assert f"pytest: {said[0]}, lit: {said[1]}" in done.stdout.splitlines()
+    assert bool(done.returncode) == bool(failing)

@@ -69,6 +69,7 @@ def test_positions_of_block_arguments_name_the_file(context: ir.Context) -> None
         (GOOD.replace("index", "i32"), 2, 8, "expected 'index' but got 'i32'"),
         ("func.func @k() {\n  return %x : i32\n}", 2, 10, "use of undeclared SSA value name"),
         ("func.func @k() {\n\t\u00e4\n}", 2, 2, "unexpected character"),
+        (f"{GOOD}\n{GOOD}", GOOD.count("\n") + 2, 1, "redefinition of symbol named 'k'"),
     ],
 )
 def test_mistakes_have_a_position(
