@@ -8,6 +8,7 @@ from mlir import ir
 
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.rewriting.locations import error_at
 
 
 def enclosing(op: ir.Operation, name: str) -> ir.Operation:
@@ -29,7 +30,8 @@ def text_pointer(op: ir.Operation, text: str) -> ir.Value:
         (t for t in texts if "value" in t.attributes and t.attributes["value"] == value), None
     )
     if found is None:
-        found = _create_text(module, f"text_{len(texts)}", value, len(text.encode()) + 1)
+        # No kernel's name has a `$`.
+        found = _create_text(module, f"text${len(texts)}", value, len(text.encode()) + 1)
     name = ir.FlatSymbolRefAttr.get(ir.StringAttr(found.attributes["sym_name"]).value)
     pointer = create("llvm.mlir.addressof", [], ir.Type.parse("!llvm.ptr<1>"), global_name=name)
     return create("llvm.addrspacecast", [pointer], ir.Type.parse("!llvm.ptr"))
@@ -58,7 +60,14 @@ def _create_text(module: ir.Block, name: str, value: ir.Attribute, size: int) ->
 def call(
     op: ir.Operation, callee: str, operands: Sequence[ir.Value], result: ir.Type | None = None
 ) -> None:
-    """Calls a function the CUDA driver links in, declaring it once; its result is dropped."""
+    """Calls a function the CUDA driver links in, declaring it once; its result is dropped.
+
+    CompileError where the kernel has that name: it would be called itself.
+    """
+    if ir.StringAttr(enclosing(op, "func.func").attributes["sym_name"]).value == callee:
+        raise error_at(
+            op, f"a kernel that is called '{callee}' cannot call the driver's '{callee}'"
+        )
     module = enclosing(op, "builtin.module").regions[0].blocks[0]
     declared = any(
         each.operation.name == "llvm.func"

@@ -18,13 +18,14 @@ from tilec.hardware.shared_layout import swizzled
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.layouts.runs import shared_width
 from tilec.passes.lower_to_nvvm.access import inline_asm, storage_bits
+from tilec.passes.lower_to_nvvm.device_text import enclosing
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Barriers, Buffer
 from tilec.passes.rewriting.locations import error_at
 
 SHARED = "shared"
-"""Name of the module's dynamic shared memory."""
+"""Name of the module's dynamic shared memory, where the kernel is not called so itself."""
 SHARED_ALIGNMENT = 1024
 """Where a 128-byte swizzle's pattern starts anew, so offsets swizzle like addresses."""
 
@@ -34,7 +35,8 @@ def shared_base(state: Lowering) -> ir.Value:
     if state.shared is None:
         kind = ir.Type.parse("!llvm.ptr<3>")
         with state.prologue, ir.Location.unknown():
-            name = ir.FlatSymbolRefAttr.get(SHARED)
+            kernel = enclosing(state.entry.ref_operation.operation, "llvm.func")
+            name = ir.FlatSymbolRefAttr.get(shared_name(kernel))
             state.shared = create("llvm.mlir.addressof", [], kind, global_name=name)
             if state.programs_per_cta > 1:
                 each = state.i32_constant(state.program_bytes)
@@ -52,13 +54,19 @@ def own_base(state: Lowering) -> ir.Value:
     return create("arith.andi", [address, state.i32_constant(ADDRESS_LIMIT - 1)], state.i32)
 
 
+def shared_name(function: ir.Operation) -> str:
+    """What the dynamic shared memory of this kernel is called; no kernel's name has a `$`."""
+    taken = ir.StringAttr(function.attributes["sym_name"]).value == SHARED
+    return f"{SHARED}$" if taken else SHARED
+
+
 def declare_shared(function: ir.Operation) -> None:
     """The dynamic shared memory as an external array in front of `function` (`.extern .shared`)."""
     i32, i64 = ir.IntegerType.get_signless(32), ir.IntegerType.get_signless(64)
     ir.Operation.create(
         "llvm.mlir.global",
         attributes={
-            "sym_name": ir.StringAttr.get(SHARED),
+            "sym_name": ir.StringAttr.get(shared_name(function)),
             "global_type": ir.TypeAttr.get(ir.Type.parse("!llvm.array<0 x i8>")),
             "linkage": ir.Attribute.parse("#llvm.linkage<external>"),
             "addr_space": ir.IntegerAttr.get(i32, 3),

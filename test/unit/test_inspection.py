@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from emulated import (
     run,
     tile_type,
 )
+from frontend_cases import load_text as load_kernels
 from test_reductions import load_text, store_text
 
 from tilec.compile.assembler import assemble
@@ -306,3 +308,36 @@ def test_ptxas_takes_print_and_assert(target: str) -> None:
     shown = print_text(["%v"], [tile], "{}")
     text = assertion((37,), layout).replace("  return", f"{shown}\n  return")
     assemble(lower(text, num_warps=1, target=target)[0], TARGETS[target])
+
+
+NAMED = """
+import tilec
+import tilec.language as tl
+
+@tilec.kernel(grid=1, num_warps=2)
+def NAME(x: tl.array):
+    total = tl.sum(tl.load(x, 0, 512))
+    assert total < 1000
+    tl.print("total", total)
+"""
+
+
+@pytest.mark.parametrize("name", ["shared", "text_0", "text_1"])
+def test_a_kernel_may_have_any_name(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """That of its shared memory, too, or what its texts could be called."""
+    kernel = vars(load_kernels(NAMED.replace("NAME", name), tmp_path))[name]
+    x = np.ones(512, np.float32)
+    kernel.on("emulator")(x)
+    assert capfd.readouterr().out == "(0, 0, 0) total 512\n"
+    ptx = kernel.on("emulator").compiled(x).ptx
+    assert ".extern .shared" in ptx
+    assert assemble(ptx, TARGETS["sm_80"]).spills == 0
+
+
+@pytest.mark.parametrize("name", ["vprintf", "__assertfail"])
+def test_a_kernel_is_not_called_in_the_driver_s_place(name: str, tmp_path: Path) -> None:
+    kernel = vars(load_kernels(NAMED.replace("NAME", name), tmp_path))[name]
+    with pytest.raises(CompileError, match=f"cannot call the driver's '{name}'"):
+        kernel.compile(["x:f32[?]"], target="sm_80")
