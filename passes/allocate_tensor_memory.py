@@ -35,7 +35,8 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.dialects.gpu_tile.types import is_tensor_buffer
-from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
+from tilec.hardware.powers import power_above
+from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS
 from tilec.messages.diagnostics import TensorMemoryFull
 from tilec.passes.analysis.lifetimes import find_tensor_allocations
 from tilec.passes.analysis.placement import place, spread
@@ -67,7 +68,7 @@ def _allocate(function: ir.Operation, context: PassContext) -> None:
             "help: smaller tiles or fewer slots need less",
             kind=TensorMemoryFull,
         )
-    columns = max(LEAST_COLUMNS, power_of_two(used))
+    columns = max(LEAST_COLUMNS, power_above(used))
     spread(found, columns)
     for each in found:
         each.op.operation.attributes["options"] = AllocOp.options.kind.write(

@@ -62,6 +62,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.tile import ArrayOp, Atomic, DotOp, NumProgramsOp, ProgramIdOp
 from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.powers import power_below
 from tilec.hardware.target import Feature, Groups
 from tilec.passes.analysis.hazards import may_write, orders_memory
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -405,7 +406,7 @@ def _order(
     """The row and column, among clusters of `height` rows, of the cluster with this number."""
     group = max(1, order.group // height)
     if order.name == "hilbert":
-        group = 1 << (group.bit_length() - 1)
+        group = power_below(group)
     return TileOrderOp.build(linear, rows, columns, order=order.name, group=group)
 
 

@@ -30,7 +30,8 @@ from tilec.dialects.gpu_tile.types import (
 from tilec.dialects.op import TileOp
 from tilec.dialects.traits import Until
 from tilec.dialects.types import show
-from tilec.hardware.tensor_memory import LEAST_COLUMNS, power_of_two
+from tilec.hardware.powers import power_above
+from tilec.hardware.tensor_memory import LEAST_COLUMNS
 from tilec.passes.analysis.async_readers import awaited
 from tilec.passes.contract import show_location
 from tilec.passes.demands.kernels import is_explicit
@@ -139,7 +140,7 @@ class _Lifetimes:
         for view in views:
             if isinstance(view, AllocOp) and is_tensor_buffer(view.result):
                 columns = tensor_buffer_of(view.result).columns
-                step = min(LEAST_COLUMNS, power_of_two(columns))
+                step = min(LEAST_COLUMNS, power_above(columns))
                 found.append(self._buffer(view, columns, step))
         return self._as_written(found)
 

@@ -22,7 +22,8 @@ from tilec.dialects.gpu_tile import (
     Tcgen05MmaOp,
 )
 from tilec.dialects.gpu_tile.ring import PRODUCTS
-from tilec.hardware.tensor_memory import COLUMNS, power_of_two
+from tilec.hardware.powers import power_above
+from tilec.hardware.tensor_memory import COLUMNS
 from tilec.passes.analysis.issue_order import (
     constant_steps,
     needed_to_issue,
@@ -181,7 +182,7 @@ def _slots(loop: ir.Operation, early: Sequence[Product], context: PassContext) -
     once = sum(map(_rounded, together))
     again = sum(_rounded(each) for each in own if each.op.operation in sums)
     ctas = 2 if context.target.fits_twice(shared_bytes(function)) else 1
-    if power_of_two(once + again) <= COLUMNS // ctas:
+    if power_above(once + again) <= COLUMNS // ctas:
         return _SLOTS
     return int(once <= COLUMNS)
 

@@ -13,6 +13,7 @@ from math import prod
 
 from tilec.hardware.layout import Layout, Mode, copies, normalize
 from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.powers import power_above, power_below
 from tilec.hardware.sizes import LINE_BYTES, SECTOR_BYTES, VECTOR_BYTES, WARP_SIZE
 
 INSTRUCTION_COST = 64
@@ -249,14 +250,14 @@ def thread_tile_layout(shape: Sequence[int], num_threads: int) -> Layout:
     """
     rank = len(shape)
     m, n = rank - 2, rank - 1
-    tile_m, tile_n = min(4, _power_below(shape[m])), min(4, _power_below(shape[n]))
+    tile_m, tile_n = min(4, power_below(shape[m])), min(4, power_below(shape[n]))
     while tile_m * tile_n > 1 and shape[m] * shape[n] < num_threads * tile_m * tile_n:
         if tile_m >= tile_n:
             tile_m //= 2
         else:
             tile_n //= 2
-    across = min(_power_below(-(-shape[n] // tile_n)), max(1, _square_root(num_threads)))
-    down = min(num_threads // across, _power_above(-(-shape[m] // tile_m)))
+    across = min(power_below(-(-shape[n] // tile_n)), max(1, _square_root(num_threads)))
+    down = min(num_threads // across, power_above(-(-shape[m] // tile_m)))
     rest = num_threads // (across * down)
     # A warp is 8 threads along n by 4 along m: 128 bytes of rhs and 64 of lhs per 16-byte read.
     # Lanes 0 and 1 read the same rhs, lanes 0 and 2 the same lhs: `buffer_layouts._pass_lanes`.
@@ -279,14 +280,6 @@ def thread_tile_layout(shape: Sequence[int], num_threads: int) -> Layout:
         *(Mode(shape[d], 1, d) for d in range(m)),
     )
     return normalize(Layout(threads, values))
-
-
-def _power_below(size: int) -> int:
-    return 1 << (size.bit_length() - 1)
-
-
-def _power_above(size: int) -> int:
-    return 1 << (size - 1).bit_length()
 
 
 def _square_root(threads: int) -> int:

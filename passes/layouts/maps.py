@@ -11,6 +11,7 @@ from functools import lru_cache
 from math import prod
 
 from tilec.hardware.layout import Layout, Mode, copies, normalize
+from tilec.hardware.powers import power_below
 from tilec.hardware.sizes import WARP_SIZE
 
 Shape = tuple[int, ...]
@@ -120,7 +121,7 @@ def spread_out(layout: Layout, axis: int, size: int) -> Layout:
     """
     whole = expanded(layout, axis, 1)
     spare = prod(_two_power(m.size) for m in whole.threads if not m.stride)
-    reach = run = min(SPREAD_RUN, 1 << max(0, (size // spare).bit_length() - 1))
+    reach = run = min(SPREAD_RUN, power_below(size // spare))
     threads = []
     for mode in whole.threads:
         take = 1

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from math import prod
 
 from tilec.hardware.layout import Layout, Mode, covers, normalize
+from tilec.hardware.powers import power_above
 from tilec.hardware.sizes import WARP_SIZE
 from tilec.passes.layouts.axis_levels import (
     Level,
@@ -71,7 +72,7 @@ def scan_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
     for group, dims in ((WARP_SIZE, [axis, *others]), (num_warps, [*others, axis])):
         left = group
         for dim in dims:
-            size = _power_of_two(min(left, -(-needed[dim] // reach[dim])))
+            size = power_above(min(left, -(-needed[dim] // reach[dim])))
             threads.append(Mode(size, reach[dim], dim))
             reach[dim] *= size
             left //= size
@@ -80,8 +81,3 @@ def scan_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
     for dim, size in enumerate(needed):
         values.append(Mode(-(-size // reach[dim]), reach[dim], dim))
     return normalize(Layout(tuple(threads), tuple(values)))
-
-
-def _power_of_two(limit: int) -> int:
-    """The smallest power of two that is at least `limit`."""
-    return 1 << (limit - 1).bit_length()

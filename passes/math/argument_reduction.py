@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tilec.hardware.powers import power_below
 from tilec.passes.math.exponential import power_of_two, round_to_integer
 from tilec.passes.math.kinds import F32, F64, I32, I64, I128
 from tilec.passes.math.scalar_builder import Scalar, ScalarBuilder
@@ -77,7 +78,7 @@ def _window(b: ScalarBuilder, x: Scalar, first_bit: Scalar) -> tuple[Scalar, Sca
         for index in range(count)
     ]
     index = first_bit >> int(math.log2(integer.bits))
-    step = 1 << ((count - 4).bit_length() - 1)
+    step = power_below(count - 4)
     while step:
         words = _drop_words(b, words, (index & step).differs(0), step)
         step //= 2

@@ -39,6 +39,7 @@ from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.executable.kernel import Parameter
 from tilec.frontend import LIMITED, build_module
 from tilec.hardware.mma_shapes import WIDEST_N
+from tilec.hardware.powers import power_below
 from tilec.hardware.sizes import SWIZZLE_BITS
 from tilec.hardware.target import Feature, Target
 from tilec.language.parameters import auto
@@ -250,7 +251,7 @@ class AutoConstants:
             whole = values[largest]
             if whole <= LEAST_SIDE:
                 return None
-            values[largest] = 1 << (whole - 1).bit_length() - 1
+            values[largest] = power_below(whole - 1)
             reasons[largest] = f"{values[largest]}: tiles of {whole} do not fit {self._target.name}"
         return values, reasons
 

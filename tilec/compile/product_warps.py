@@ -3,8 +3,9 @@ whole."""
 
 from __future__ import annotations
 
-from tilec.compile.program_facts import Products, power_above, power_below
+from tilec.compile.program_facts import Products
 from tilec.hardware.mma_shapes import MMA_M, WGMMA_M
+from tilec.hardware.powers import power_above, power_below
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Feature, Target
 

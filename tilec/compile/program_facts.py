@@ -15,6 +15,7 @@ from tilec.dialects import tile
 from tilec.dialects.tile import ArrayOp, Atomic, Combining
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.hardware.mma_shapes import MMA_M
+from tilec.hardware.powers import power_above
 from tilec.hardware.sizes import WORD_BITS
 from tilec.hardware.target import Target
 from tilec.passes.analysis.index_runs import Indexed
@@ -275,13 +276,3 @@ def is_needed(reduction: ir.Operation) -> bool:
     extracted = [user for user in users if user.name == "tensor.extract"]
     users += [use.owner.operation for user in extracted for use in user.results[0].uses]
     return any(user.name not in ("tensor.extract", *_SUMS) for user in users)
-
-
-def power_above(wanted: int) -> int:
-    """The power of two at or above `wanted`, at least 1."""
-    return 1 << max(0, wanted - 1).bit_length()
-
-
-def power_below(wanted: int) -> int:
-    """The power of two at or below `wanted`, at least 1."""
-    return 1 << (max(1, wanted).bit_length() - 1)

@@ -10,9 +10,10 @@ from mlir import ir
 
 from tilec.compile.loop_warps import IN_LOOPS
 from tilec.compile.product_warps import product_warps
-from tilec.compile.program_facts import ProgramFacts, facts_of, power_below
+from tilec.compile.program_facts import ProgramFacts, facts_of
 from tilec.compile.tile_warps import AT_ONCE, COMPUTED_PER_THREAD, meets_often
 from tilec.compile.warp_rules import Rule
+from tilec.hardware.powers import power_below
 from tilec.hardware.target import Target
 from tilec.passes.contract import Report
 

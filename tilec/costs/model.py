@@ -18,10 +18,11 @@ from dataclasses import dataclass, replace
 from tilec.costs.machine import Machine
 from tilec.costs.rates import Rates
 from tilec.costs.work import TENSOR_SPEEDS, LoopWork, Stored, Unit, Way, Work
+from tilec.hardware.powers import power_above
 from tilec.hardware.ring_stages import FEW_WARPS, copied_stages, ring_stages
 from tilec.hardware.sizes import LINE_BYTES, WARPGROUP_WARPS
 from tilec.hardware.target import Feature, Target
-from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
+from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS
 
 LOAD_WARPS = 4
 """Warps that only load: a role begins at a warpgroup (PTX ISA 9.0, "setmaxnreg")."""
@@ -220,7 +221,7 @@ def _occupancy(work: Work, shared: int, registers: int, target: Target) -> tuple
     }
     if work.columns:
         sums = 2 * work.columns if work.hides_ends else work.columns
-        limits["tensor memory"] = COLUMNS // max(LEAST_COLUMNS, power_of_two(sums))
+        limits["tensor memory"] = COLUMNS // max(LEAST_COLUMNS, power_above(sums))
     limit = min(limits, key=lambda name: limits[name])
     return limits[limit], limit
 

@@ -15,6 +15,7 @@ from tilec.frontend.operators import binary
 from tilec.frontend.sort_keys import Keys, places
 from tilec.frontend.tl_shape import reshape
 from tilec.frontend.values import Tile
+from tilec.hardware.powers import power_below
 from tilec.terms.dtypes import i1, i32
 
 LANES = 32
@@ -120,7 +121,7 @@ class Network:
         """Puts each pair whose places differ in `mask` in order."""
         others = tuple(exchanged(key, self.axis, mask) for key in keys)
         builder, shape = self.frame.builder, keys[0].shape
-        bit = 1 << (mask.bit_length() - 1)
+        bit = power_below(mask)
         bits = binary(builder, "&", places(self.frame, shape, self.axis), bit)
         zero = builder.constant(0, i32, shape)
         is_upper = compare_values(builder, "!=", bits.value, zero, i32, shape)

@@ -13,6 +13,7 @@ from tilec.frontend.sort_keys import Order, places
 from tilec.frontend.sort_network import LANES, Network, exchanged
 from tilec.frontend.tl_shape import permute, reshape, transpose
 from tilec.frontend.values import Mistake, Tile, check_axis, describe
+from tilec.hardware.powers import power_above
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.terms.dtypes import DType
 
@@ -55,7 +56,7 @@ def topk(frame: Frame, x: Any, k: Any, axis: Any, largest: Any, return_indices: 
     along, size = order.axis, x.shape[order.axis]
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= size:
         raise Mistake(f"k must be a constant from 1 to {size}, found {describe(k)}", argument="k")
-    run = _power_above(k)
+    run = power_above(k)
     keys = order.packed(frame, order.keys(frame, x, order.size))
     columns, held = order.size // run, HELD // (2 if order.words > 2 else 1)
     warps = columns // min(columns, max(2, held * LANES // run))
@@ -104,10 +105,6 @@ def _columns_last(frame: Frame, x: Tile, axis: int, sizes: tuple[int, int, int])
     return transpose(frame, apart, axis + 1, axis + 2)
 
 
-def _power_above(size: int) -> int:
-    return 1 << (size - 1).bit_length()
-
-
 def _order(x: Any, axis: Any, way: str, downward: Any, return_indices: Any, name: str) -> Order:
     if not isinstance(x, Tile):
         raise Mistake(f"{name} expects a tile, found {describe(x)}", argument="x")
@@ -116,7 +113,7 @@ def _order(x: Any, axis: Any, way: str, downward: Any, return_indices: Any, name
         if not isinstance(value, bool):
             raise Mistake(f"{argument} must be True or False", argument=argument)
     along = check_axis(axis, len(x.shape))
-    return Order(x.dtype, along, _power_above(x.shape[along]), downward, return_indices)
+    return Order(x.dtype, along, power_above(x.shape[along]), downward, return_indices)
 
 
 def _first(frame: Frame, x: Tile, axis: int, count: int) -> Tile:

@@ -15,6 +15,7 @@ from math import gcd
 from tilec.hardware.layout import Layout, Mode, copies, normalize
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import WGMMA_M, WGMMA_NS
+from tilec.hardware.powers import power_above
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.tensor_memory import LANES
 
@@ -45,7 +46,7 @@ def accumulator_layout(
         raise ValueError(f"{instruction.name} has no fragment of its own; choose a blocked layout")
     batch = len(shape) - 2
     rows = _cdiv(shape[-2], instruction.m)
-    different = min(warps_m, 1 << (rows - 1).bit_length())
+    different = min(warps_m, power_above(rows))
     repeat_m = _cdiv(rows, different)
     repeat_n = _cdiv(shape[-1], instruction.n * warps_n)
     threads = (

@@ -27,11 +27,6 @@ LEAST_COLUMNS = 32
 """The smallest allocation; larger ones are powers of two (PTX ISA 9.0, "tcgen05.alloc")."""
 
 
-def power_of_two(count: int) -> int:
-    """The smallest power of two that is not less."""
-    return 1 << (count - 1).bit_length()
-
-
 @dataclass(frozen=True)
 class Part:
     """`size` steps along a dimension, each `lanes` lanes and `bits` bits further."""

@@ -10,6 +10,7 @@ import tilec.language as tl
 from tilec.call.device_target import target_of
 from tilec.call.jit import Kernel
 from tilec.costs.machine import machine_of
+from tilec.hardware.powers import power_above
 from tilec.ops import attention_kernel, decode_kernels, gradient_kernels, packed_kernels
 from tilec.ops.attention_plan import PACKED, Options, Plan, plan_attention
 from tilec.ops.batch_dimensions import with_dimensions
@@ -182,7 +183,7 @@ def _decode(call: Call, plan: Plan) -> None:
         "count": count,
     }
     call.launch("attend_parts", ("k", "v", "parts", "sums", "lengths", "table"), numbers, q=q)
-    joined = {"SHARED": shared, "DV": plan.constants["DV"], "PARTS": 1 << (count - 1).bit_length()}
+    joined = {"SHARED": shared, "DV": plan.constants["DV"], "PARTS": power_above(count)}
     call.launch("join_parts", ("parts", "sums", "out", "logs", "sinks"), joined)
 
 

@@ -13,6 +13,7 @@ from tilec.call.jit import Kernel
 from tilec.costs.dot_work import Memory
 from tilec.costs.machine import machine_of
 from tilec.costs.work import ALONE
+from tilec.hardware.powers import power_above
 from tilec.hardware.sizes import MOST_RANK
 from tilec.ops import matmul_kernel
 from tilec.ops.aligned_operands import aligned_copy, copied_order, operands_to_copy
@@ -302,7 +303,7 @@ class Launch:
 
 def combine_tile(n: int) -> dict[str, int]:
     """Constants of the kernel that adds partial sums of `n` columns up."""
-    columns = min(COMBINED_COLUMNS, max(8, 1 << (n - 1).bit_length()))
+    columns = min(COMBINED_COLUMNS, max(8, power_above(n)))
     return {"BM": COMBINED // columns, "BN": columns}
 
 
