@@ -21,23 +21,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(ROOT / "test" / "unit"))
 
 from c_kernels import STATUS, Error, array_of, write  # noqa: E402
+from gpu_marks import needs_gpu  # noqa: E402
 from torch_checks import run_tests  # noqa: E402
 
 import tilec  # noqa: E402
 from tilec.c_source.source import c_source  # noqa: E402
 from tilec.examples.matmul import matmul  # noqa: E402
 from tilec.runtime.arrays import describe  # noqa: E402
-from tilec.runtime.cuda.driver import no_device_reason  # noqa: E402
 
-try:
-    import pytest
-
-    pytestmark = [
-        pytest.mark.gpu,
-        pytest.mark.skipif(no_device_reason() is not None, reason="needs an NVIDIA GPU"),
-    ]
-except ImportError:
-    pass
+pytestmark = needs_gpu()
 
 SPECS = [f"{name}:f16[?,?:8;?:8,1]" for name in "abc"]
 TIMED = """

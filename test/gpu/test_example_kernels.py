@@ -14,15 +14,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from check_case import check_case
 from example_cases import ONE_TARGET, ExampleCase, draw_cases, large_cases
 from example_kernels import KERNELS
+from gpu_marks import needs_gpu
 
 import tilec
 from tilec.hardware.target import TARGETS
-from tilec.runtime.cuda.driver import no_device_reason
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(no_device_reason() is not None, reason="needs an NVIDIA GPU"),
-]
+pytestmark = needs_gpu()
 SEED = 20261121
 
 

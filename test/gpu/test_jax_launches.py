@@ -19,22 +19,14 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from gpu_marks import needs_gpu  # noqa: E402
 from torch_checks import run_tests  # noqa: E402
 
 import tilec  # noqa: E402
 import tilec.language as tl  # noqa: E402
 from tilec.examples.matmul import matmul  # noqa: E402
-from tilec.runtime.cuda.driver import no_device_reason  # noqa: E402
 
-try:
-    import pytest
-
-    pytestmark = [
-        pytest.mark.gpu,
-        pytest.mark.skipif(no_device_reason() is not None, reason="needs an NVIDIA GPU"),
-    ]
-except ImportError:
-    pass
+pytestmark = needs_gpu()
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.4")
 try:

@@ -27,6 +27,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "test" / "unit")]
 
+from gpu_marks import needs_gpu  # noqa: E402
 from runtime_kernels import ECHO_VALUES, axpy, echo, eight, mapped, reverse  # noqa: E402
 
 from tilec.runtime.arrays import HOST, ArrayView  # noqa: E402
@@ -36,15 +37,7 @@ from tilec.runtime.device import device  # noqa: E402
 from tilec.runtime.errors import ArgumentError  # noqa: E402
 from tilec.runtime.scalars import encode  # noqa: E402
 
-try:
-    import pytest
-
-    pytestmark = [
-        pytest.mark.gpu,
-        pytest.mark.skipif(no_device_reason() is not None, reason="needs an NVIDIA GPU"),
-    ]
-except ImportError:
-    pass
+pytestmark = needs_gpu()
 
 SIZE = 1000
 

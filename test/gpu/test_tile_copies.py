@@ -22,23 +22,15 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "test" / "unit")]
 
 import numpy as np  # noqa: E402
+from gpu_marks import needs_gpu  # noqa: E402
 from tma_copies import TileCopy, aligned, draw, memory_with, random_copy, same  # noqa: E402
 from worker_pool import run_jobs  # noqa: E402
 
 from tilec.runtime.arrays import ArrayView, describe  # noqa: E402
-from tilec.runtime.cuda.driver import no_device_reason  # noqa: E402
 from tilec.runtime.device import device  # noqa: E402
 from tilec.runtime.manifest import checked_kernel  # noqa: E402
 
-try:
-    import pytest
-
-    pytestmark = [
-        pytest.mark.gpu,
-        pytest.mark.skipif(no_device_reason() is not None, reason="needs an NVIDIA GPU"),
-    ]
-except ImportError:
-    pass
+pytestmark = needs_gpu()
 
 BUILT = ROOT / "build" / "gpu" / "tile-copies.json"
 TRIALS = 4

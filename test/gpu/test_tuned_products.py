@@ -16,26 +16,13 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from torch_checks import check, needs_torch, random, run_tests  # noqa: E402
+from gpu_marks import needs_gpu  # noqa: E402
+from torch_checks import check, needs_torch, random, run_tests, torch  # noqa: E402
 
 import tilec  # noqa: E402
 import tilec.language as tl  # noqa: E402
-from tilec.runtime.cuda.driver import no_device_reason  # noqa: E402
 
-try:
-    import pytest
-
-    pytestmark = [
-        pytest.mark.gpu,
-        pytest.mark.skipif(no_device_reason() is not None, reason="needs an NVIDIA GPU"),
-    ]
-except ImportError:
-    pass
-
-try:
-    import torch
-except ImportError:
-    torch: Any = None
+pytestmark = needs_gpu()
 
 
 def own_file() -> str:
