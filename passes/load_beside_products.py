@@ -57,15 +57,23 @@ H200, 32 for 8: 98 us for 142, 119 for 159, 194 for 219)."""
 def load_beside_products(module: ir.Module, context: PassContext) -> None:
     """Has a computing role load what no ring brings an iteration ahead."""
     for view in find_ops(module.operation, RoleOp):
-        if view.opview.name != "compute":
+        if view.opview.name == "compute":
+            _load_beside(view, context)
+
+
+def _load_beside(role: ir.Operation, context: PassContext) -> None:
+    room = None
+    for loop in find_loops(role):
+        near = _near(loop)
+        if not near:
             continue
-        room = _room(view, context)
-        for loop in find_loops(view):
-            found = _find(loop, room)
-            if found is not None:
-                why = f"{found.registers} registers a thread hold what is under way"
-                context.report.add("loads", loop, "an iteration ahead", why)
-                issue_behind(found)
+        if room is None:  # of the role as it came: what counts its registers takes long
+            room = _room(role, context)
+        found = _chosen(loop, near, room)
+        if found is not None:
+            why = f"{found.registers} registers a thread hold what is under way"
+            context.report.add("loads", loop, "an iteration ahead", why)
+            issue_behind(found)
 
 
 def _room(role: ir.Operation, context: PassContext) -> int:
@@ -80,21 +88,24 @@ def _room(role: ir.Operation, context: PassContext) -> int:
     return max(LEAST_REGISTERS, min(MOST_REGISTERS, here - taken))
 
 
-def _find(loop: ir.Operation, room: int) -> AheadLoads | None:
-    body = [view for view in loop.regions[0].blocks[0].operations]
+def _near(loop: ir.Operation) -> list[AheadLoads]:
+    """Of a loop that waits for rings: each of its loads that may come ahead."""
+    body = list(loop.regions[0].blocks[0].operations)
     if not any(isinstance(view, RingWaitOp) for view in body):
-        return None
-    alone = [
-        ahead_loads(loop, [view.operation])
-        for view in body
-        if isinstance(view, LoadOp) and _is_needed(view.result)
-    ]
-    near = [found for found in alone if found is not None and _is_near(found)]
+        return []
+    loads = [view for view in body if isinstance(view, LoadOp) and _is_needed(view.result)]
+    alone = [ahead_loads(loop, [load.operation]) for load in loads]
+    return [found for found in alone if found is not None and _is_near(found)]
+
+
+def _chosen(loop: ir.Operation, near: list[AheadLoads], room: int) -> AheadLoads | None:
+    """Those that so many registers have room for, small ones first, in the loop's order."""
     chosen = OpSet()
     for found in sorted(near, key=lambda found: found.registers):
         if found.registers <= room:
             chosen.update(found.loads)
             room -= found.registers
+    body = loop.regions[0].blocks[0].operations
     return ahead_loads(loop, [view.operation for view in body if view.operation in chosen])
 
 

@@ -30,12 +30,11 @@ def read_ahead_hazard(op: ir.Operation, arrays: Collection[ir.Value], where: str
     scope "sys" speaks of what is outside the launch.
     """
     arrays = {whole_of(array) for array in arrays}
-    is_written = _writes(op, arrays)
     for inner in all_ops(op, inner_first=True):
         view = inner.opview
         if any(array in arrays for array in written_by(view)):
             return f"'{inner.name}' in {where} writes an array that a copy reads"
-        if orders_memory(view) and (is_written or view.scope == "sys"):
+        if orders_memory(view) and (view.scope == "sys" or _writes(op, arrays)):
             return f"'{inner.name}' in {where} orders memory accesses"
         if may_write(view):
             return f"'{inner.name}' in {where} may write memory"

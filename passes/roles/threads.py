@@ -9,15 +9,23 @@ from tilec.dialects.gpu_tile.types import is_pending
 from tilec.dialects.op import TileOp
 from tilec.dialects.types import is_tile
 from tilec.passes.rewriting.free_ops import is_one_element
-from tilec.passes.rewriting.walk import all_ops, find_ops
+from tilec.passes.rewriting.walk import find_ops
 
 _SCALAR_PREFIXES = ("arith.", "math.", "scf.", "memref.dim", "gpu.yield")
 
 
 def runs_in_one_thread(role: gpu_tile.RoleOp) -> bool:
     """Whether the body holds nothing but scalars and what one thread does for all."""
-    ops = (op for view in role.body.operations for op in all_ops(view.operation))
-    return all(_is_for_one_thread(op) or is_one_element(op) for op in ops)
+    others: list[ir.Operation] = []
+
+    def look(op: ir.Operation) -> ir.WalkResult:
+        if op == role.operation or _is_for_one_thread(op) or is_one_element(op):
+            return ir.WalkResult.ADVANCE
+        others.append(op)
+        return ir.WalkResult.INTERRUPT  # mostly soon: a walk of every op inside would cost more
+
+    role.operation.walk(look, ir.WalkOrder.PRE_ORDER)
+    return not others
 
 
 def runs_in_one_warp(role: gpu_tile.RoleOp) -> bool:
@@ -35,10 +43,11 @@ def runs_in_one_warp(role: gpu_tile.RoleOp) -> bool:
 
 
 def _is_for_one_thread(op: ir.Operation) -> bool:
-    name, view = op.name, op.opview
-    by_one = view.by_one_thread() if isinstance(view, TileOp) else name.startswith(_SCALAR_PREFIXES)
-    if not by_one:
-        return False
+    name = op.name
+    if not name.startswith(_SCALAR_PREFIXES):
+        view = op.opview
+        if not (isinstance(view, TileOp) and view.by_one_thread()):
+            return False
     # A constant tile that was moved in here has no instruction of its own.
     return name == "arith.constant" or not any(
         is_tile(v) or is_pending(v) for v in (*op.operands, *op.results)
