@@ -252,16 +252,17 @@ def looked_up(x: tl.array, places: tl.array, y: tl.array, BY_NUMBER: tl.const):
     wanted = tl.load(y, (0, 0), (1, 128))
     for j in tl.range(0, places.shape[0], 64):
         if BY_NUMBER:
-            at = tl.load(places, j, 64)
+            at = tl.load(places, j, 64) if BY_NUMBER == 1 else j.to(tl.i32) + tl.arange(64)
             rows = tl.gather(x, (at[:, None], tl.arange(128)[None, :]))
         else:
             rows = tl.load(x, (j, 0), (64, 128))
         tl.store(y, (1 + j, 0), tl.sum(rows * wanted, 1)[:, None])
 
 
-@pytest.mark.parametrize(("by_number", "warps"), [(1, 4), (0, 16)])
+@pytest.mark.parametrize(("by_number", "warps"), [(1, 4), (2, 16), (0, 16)])
 def test_warps_of_rows_by_number(by_number: int, warps: int) -> None:
-    """A warp looks up the numbers of many rows."""
+    """A warp looks up the numbers of many rows; rows at places that the loop computes are as those
+    of one tile."""
     rows = "f32[?,?:4;?:4,1]"
     specs = [f"x:{rows}", "places:i32[?:4]", f"y:{rows}"]
     compiled = looked_up.compile(specs, {"BY_NUMBER": by_number}, target="sm_90a")

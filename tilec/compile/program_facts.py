@@ -18,6 +18,7 @@ from tilec.hardware.mma_shapes import MMA_M
 from tilec.hardware.powers import power_above
 from tilec.hardware.sizes import WORD_BITS
 from tilec.hardware.target import Target
+from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.index_runs import Indexed
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.layouts.components import depth_factor
@@ -93,8 +94,8 @@ class Accesses:
     """Loads and stores. `bytes`: of the largest tile; `once`: elements of each load that no loop
     repeats; `streamed`: those that the loads of a loop's body have, of the body where they are
     most, 0 without; `largest`: the most of one such load; `gathers`: whether a loop loads rows by
-    number; `rows_along`: by shapes of tiles that are loaded, the dimensions along which elements
-    are neighbours in memory."""
+    numbers that it loads; `rows_along`: by shapes of tiles that are loaded, the dimensions along
+    which elements are neighbours in memory."""
 
     bytes: int = 1
     once: list[int] = field(default_factory=list)
@@ -128,7 +129,13 @@ class Accesses:
         self._bodies[op.block] = self._bodies.get(op.block, 0) + prod(sizes)
         self.largest = max(self.largest, prod(sizes))
         has_rows = sum(size > 1 for size in sizes) > 1
-        self.gathers |= has_rows and isinstance(load, tile.GatherOp)
+        self.gathers |= has_rows and isinstance(load, tile.GatherOp) and _looks_up(load)
+
+
+def _looks_up(load: tile.GatherOp) -> bool:
+    """Whether a gather goes where its iteration loads: others compute that, as pointers do."""
+    behind = (op for op in ops_behind(load.indices) if op.block == load.operation.block)
+    return any(isinstance(op.opview, ArrayOp) for op in behind)
 
 
 @dataclass
