@@ -19,12 +19,13 @@ an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) take
 
 1. Of the tiles that a loop loads itself those qualify whose addresses follow from its counter, if
    nothing in it writes what they read (`copies/loads_ahead.py`).
-2. A loop in which no warp waits for another is unrolled, as often as `WORDS_AHEAD` registers hold
-   what it loads, if that is little: the loads for the next time stand in front of the work.
-   Behind the last use of those before they would need no registers of their own, but a warp has six
-   counters to wait for loads with, ptxas gives all of these the same, and whoever waits for the
-   first one of an iteration waits for the last one of those before, which has just begun (selective
-   scans 161 us for 136 and 314 for 262, a recurrence of 2048 channels 391 for 353, H200).
+2. A loop in which no warp waits for another is unrolled, if what it loads is little, as often as
+   hides the latency (`copies/iterations_ahead.py`): the loads for the next time stand in front of
+   the work. Numbers that say nothing of where others are come with them. Behind the last use of
+   those before they would need no registers of their own, but a warp has six counters to wait for
+   loads with, ptxas gives all of these the same, and whoever waits for the first one of an
+   iteration waits for the last one of those before, which has just begun (selective scans 161 us
+   for 136 and 314 for 262, a recurrence of 2048 channels 391 for 353, H200).
 3. In a loop of products loads run one iteration ahead, issued in their place: what no ring brings
    (fp8 that goes through registers to be transposed, 4096 cubed, 384 us for 460; decays and values
    of a chunked recurrence, 75 for 88). So do numbers of rows that the loop gathers: it would wait
@@ -43,19 +44,20 @@ from mlir import ir
 
 from tilec.dialects.effects import is_product
 from tilec.dialects.gpu_tile import RoleOp
-from tilec.dialects.gpu_tile.types import is_buffer, layout_of
+from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.dialects.op import TileOp
 from tilec.dialects.tile import ArrayOp
-from tilec.dialects.types import is_tile
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.register_pressure import tiles_apart
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.copies.iterations_ahead import iterations_ahead
 from tilec.passes.copies.loads_ahead import (
     AheadLoads,
     ahead_loads,
     are_apart,
     issue_behind,
+    number_loads,
     tile_loads,
 )
 from tilec.passes.layouts.components import tile_bytes
@@ -68,16 +70,9 @@ from tilec.passes.roles.parts import Part, parts_of
 
 AHEAD = "tile.loads_ahead"
 """Attribute of the loops that this pass has written: it leaves them when it meets them again."""
-WORDS_AHEAD = 96
-"""Registers of a thread that may hold what later iterations of an unrolled loop need."""
-MOST_TIMES = 8
-"""Iterations of an unrolled loop's body: beside 4, selective scans in 4 warps take 161 us for 213,
-73 for 95 and 95 for 125 (H200)."""
 LITTLE_BYTES = 4096
 """Of all tiles that an iteration loads: a multiprocessor needs some 30 KB under way for its share
 of an H200's memory (4.8 TB/s over 132, for 800 ns), which eight CTAs with such tiles have."""
-MOST_INSTRUCTIONS = 512
-"""Of a thread in an unrolled loop's body, about: an element of a tile each."""
 
 
 @tile_pass(
@@ -96,7 +91,7 @@ def prefetch_loads(module: ir.Module, context: PassContext) -> None:
         (part,) = parts_of(function, context)
         for loop in find_loops(function):
             found = _find(loop)
-            times = 0 if found is None else _times(function, part, found)
+            times = 0 if found is None else _times(function, part, found, context)
             if found is not None and times:
                 _prefetch(found, times, context)
 
@@ -110,24 +105,27 @@ def _find(loop: ir.Operation) -> AheadLoads | None:
 
 
 def _known_ahead(loop: ir.Operation) -> list[ir.Operation]:
-    return [load for load in tile_loads(loop) if ahead_loads(loop, [load]) is not None]
+    loads = tile_loads(loop) if _multiplies(loop) else [*tile_loads(loop), *number_loads(loop)]
+    return [load for load in loads if ahead_loads(loop, [load]) is not None]
 
 
-def _times(function: ir.Operation, part: Part, found: AheadLoads) -> int:
+def _multiplies(loop: ir.Operation) -> bool:
+    return any(is_product(op.opview) for op in find_ops(loop, TileOp))
+
+
+def _times(function: ir.Operation, part: Part, found: AheadLoads, context: PassContext) -> int:
     """How many iterations ahead loads come, and the body gets; 0 where it is not worthwhile."""
-    loop, words = found.loop, found.registers
-    room = part.registers - part.peak(function).registers
+    loop, words, held = found.loop, found.registers, part.peak(function).registers
+    room = part.registers - held
     if words > room or are_apart(found.loads, tiles_apart(function, part.block)):
         return 0
-    if any(is_product(op.opview) for op in find_ops(loop, TileOp)) or _lead_on(found):
+    if _multiplies(loop) or _lead_on(found):
         return 1
     small = sum(tile_bytes(load.results[0]) for load in found.loads) <= LITTLE_BYTES
     ends_soon = read_their_length(function) and _begin_in_memory(found)
     if not small or ends_soon or not _is_alone(loop):
         return 0
-    times = MOST_TIMES
-    while times > 1 and not _fits(loop, words, times, room):
-        times //= 2
+    times = iterations_ahead(found, room, held, context.target)
     return times if times > 1 else 0
 
 
@@ -159,16 +157,6 @@ def _is_alone(loop: ir.Operation) -> bool:
 
     loop.walk(visit)
     return not found
-
-
-def _fits(loop: ir.Operation, words: int, times: int, room: int) -> bool:
-    """Whether `times` iterations may be under way, each of which loads `words`, beside those that
-    are worked on: `room` is what one of these leaves."""
-    body = loop.regions[0].blocks[0]
-    tiles = [r for view in body.operations for r in view.operation.results if is_tile(r)]
-    work = sum(layout_of(tile).num_values for tile in tiles)
-    fits = times * words <= WORDS_AHEAD and 2 * times * words <= room + words
-    return fits and times * work <= MOST_INSTRUCTIONS
 
 
 def _prefetch(found: AheadLoads, times: int, context: PassContext) -> None:

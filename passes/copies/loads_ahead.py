@@ -22,8 +22,8 @@ registers of their own, or behind it (`issue_behind`), in those of the tiles bef
 There the last iteration loads its own tiles again: a branch around the loads would be a place for
 LLVM to move work behind.
 
-Loads qualify whose addresses are known ahead. Not tiles whose elements come one by one in less than
-a register: packing them for the next iteration would wait for them.
+Loads qualify whose addresses are known ahead. Not tiles of which a thread's elements come one by
+one in less than a register: packing them for the next iteration would wait for them.
 """
 
 from __future__ import annotations
@@ -33,11 +33,14 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.tile import ArrayOp
 from tilec.dialects.types import shape
 from tilec.passes.analysis.addresses_ahead import address_ops
+from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.register_pressure import registers_of
+from tilec.passes.rewriting.free_ops import is_one_element
 from tilec.passes.rewriting.loops import (
     clone_mapped,
     find_loops,
@@ -45,6 +48,7 @@ from tilec.passes.rewriting.loops import (
     terminator,
     with_iteration_arguments,
 )
+from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, less, scalar_op
 
 
@@ -94,9 +98,19 @@ def tile_loads(loop: ir.Operation) -> list[ir.Operation]:
     return [v.operation for v in views if isinstance(v, ArrayOp) and v.is_load and shape(v.tile)]
 
 
+def number_loads(loop: ir.Operation) -> list[ir.Operation]:
+    """The loads of one element in a loop's own body that tell no other load where it goes."""
+    views = loop.regions[0].blocks[0].operations
+    loads = [v.operation for v in views if isinstance(v, ArrayOp) and v.is_load]
+    addresses = OpSet(op for load in loads for op in ops_behind(load.operands))
+    return [load for load in loads if is_one_element(load) and load not in addresses]
+
+
 def are_apart(loads: Sequence[ir.Operation], apart: Collection[ir.Value]) -> bool:
-    """Whether one of the tiles that are loaded has a register for each element."""
-    return any(load.results[0] in apart for load in loads)
+    """Whether one of the tiles that are loaded has a register for each of a thread's several
+    elements."""
+    tiles = [load.results[0] for load in loads if load.results[0] in apart]
+    return any(layout_of(tile).num_values > 1 for tile in tiles)
 
 
 def issue_ahead(found: AheadLoads) -> None:

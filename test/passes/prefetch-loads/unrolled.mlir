@@ -6,6 +6,7 @@
 
 !x = memref<?x32xf32, strided<[32, 1]>>
 !t = tensor<32xf32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+!w = tensor<256xf32, #gpu_tile.layout<"T(32):(8@0) V(8):(1@0)">>
 
 // CHECK-LABEL: func.func @walk(
 // CHECK: %[[SPAN:.*]] = arith.muli %c3, %c8
@@ -69,5 +70,61 @@ func.func @lengths(%x: !x, %y: !x, %of: memref<?xi32, strided<[1]>>) attributes 
     scf.yield %next : !t
   }
   "tile.store"(%r, %y, %p, %c0) {dims = array<i32: 1>, options = {}} : (!t, !x, index, index) -> ()
+  return
+}
+
+// A number of 16 bits that tells no other load where it goes comes with the tiles.
+// CHECK-LABEL: func.func @shares(
+// CHECK: %[[FIRST:.*]]:16 = scf.if
+// CHECK-COUNT-16: "tile.load"
+// CHECK: } else {
+// CHECK: scf.for
+// CHECK-COUNT-8: "tile.load"(%arg1
+// CHECK-NOT: "tile.load"
+// CHECK: arith.mulf
+// CHECK: tile.loads_ahead
+func.func @shares(%x: !x, %of: memref<?xf16, strided<[1]>>, %y: !x) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = arith.constant dense<1.0> : !t
+  %n = memref.dim %x, %c0 : !x
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%h = %one) -> (!t) {
+    %v = "tile.load"(%x, %i, %c0) {dims = array<i32: 1>, options = {}, padding = 0.0 : f32} : (!x, index, index) -> !t
+    %share = "tile.load"(%of, %i) {dims = array<i32>, options = {}, padding = 0.0 : f16} : (memref<?xf16, strided<[1]>>, index) -> tensor<f16, #gpu_tile.layout<"T(32):(0) V():()">>
+    %number = tensor.extract %share[] : tensor<f16, #gpu_tile.layout<"T(32):(0) V():()">>
+    %wide = arith.extf %number : f16 to f32
+    %all = tensor.splat %wide : !t
+    %part = arith.mulf %all, %v : !t
+    %next = arith.addf %h, %part : !t
+    "tile.store"(%next, %y, %i, %c0) {dims = array<i32: 1>, options = {}} : (!t, !x, index, index) -> ()
+    scf.yield %next : !t
+  }
+  return
+}
+
+// Lanes meet in each iteration: 4 of them take as long as memory does, and leave registers for other warps.
+// CHECK-LABEL: func.func @sums(
+// CHECK: %[[FIRST:.*]]:4 = scf.if
+// CHECK-COUNT-4: "tile.load"
+// CHECK: } else {
+func.func @sums(%x: memref<?x256xf32, strided<[256, 1]>>, %y: memref<?x256xf32, strided<[256, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = arith.constant dense<1.0> : !w
+  %n = memref.dim %x, %c0 : memref<?x256xf32, strided<[256, 1]>>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%h = %one) -> (!w) {
+    %v = "tile.load"(%x, %i, %c0) {dims = array<i32: 1>, options = {}, padding = 0.0 : f32} : (memref<?x256xf32, strided<[256, 1]>>, index, index) -> !w
+    %both = arith.mulf %h, %v : !w
+    %s = "tile.reduce"(%both) ({
+    ^bb0(%p: f32, %q: f32):
+      %t = arith.addf %p, %q : f32
+      gpu.yield %t : f32
+    }) {axis = 0 : i32} : (!w) -> tensor<f32, #gpu_tile.layout<"T(32):(0) V():()">>
+    %sum = tensor.extract %s[] : tensor<f32, #gpu_tile.layout<"T(32):(0) V():()">>
+    %all = tensor.splat %sum : !w
+    %next = arith.addf %h, %all : !w
+    scf.yield %next : !w
+  }
+  "tile.store"(%r, %y, %c0, %c0) {dims = array<i32: 1>, options = {}} : (!w, memref<?x256xf32, strided<[256, 1]>>, index, index) -> ()
   return
 }

@@ -1,0 +1,68 @@
+"""How many iterations of a loop may be under way while others are worked on.
+
+What a loop loads for its next turn comes while it works on this one: a turn has to take as long as
+memory does. Each iteration more takes registers, and a thread of more than a few leaves room for
+fewer beside it, which hide the latency as well.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.tile.reduction import Combining
+from tilec.dialects.types import is_tile
+from tilec.hardware.target import Target
+from tilec.passes.copies.loads_ahead import AheadLoads
+from tilec.passes.layouts.axis_levels import Place, axis_levels
+from tilec.passes.rewriting.walk import find_ops
+
+WORDS_AHEAD = 96
+"""Registers of a thread that may hold what later iterations of an unrolled loop need."""
+MOST_TIMES = 8
+"""Iterations of an unrolled loop's body: beside 4, selective scans in 4 warps take 161 us for 213,
+73 for 95 and 95 for 125 (H200)."""
+MOST_INSTRUCTIONS = 512
+"""Of a thread in an unrolled loop's body, about: an element of a tile each."""
+HELD_THREADS = 1024
+"""Of a multiprocessor, that loops leave registers for which hide the latency with fewer iterations:
+a delta rule of 4096 steps with two sums of 32 lanes each, its share of a step loaded ahead too,
+takes 2.26 ms with 4 iterations in threads of 64 registers; with 8 in 134, which a multiprocessor
+holds 256 of, and the share in its place 6.35 (H200)."""
+CLOCKS, STEP_CLOCKS, MEETING_CLOCKS, LATENCY = 100, 30, 150, 800
+"""Of an iteration without what threads pass on; of one step of that, from lane to lane; of a buffer
+between warps, with its barrier; and from a request to its line."""
+
+
+def iterations_ahead(found: AheadLoads, room: int, held: int, target: Target) -> int:
+    """How many iterations of a loop may be under way, 1 to `MOST_TIMES`.
+
+    `room`: registers of a thread beside the `held` that it holds while one iteration is worked on.
+    """
+    times = MOST_TIMES
+    while times > 1 and not _fits(found, times, room):
+        times //= 2
+    few, clocks = target.registers_per_sm // HELD_THREADS, _least_clocks(found.loop)
+    while held + (2 * times - 1) * found.registers > few and times // 2 * clocks >= LATENCY:
+        times //= 2
+    return times
+
+
+def _fits(found: AheadLoads, times: int, room: int) -> bool:
+    """Whether `times` iterations' loads fit beside those that are worked on."""
+    words = found.registers
+    body = found.loop.regions[0].blocks[0]
+    tiles = [r for view in body.operations for r in view.operation.results if is_tile(r)]
+    work = sum(layout_of(tile).num_values for tile in tiles)
+    fits = times * words <= WORDS_AHEAD and 2 * times * words <= room + words
+    return fits and times * work <= MOST_INSTRUCTIONS
+
+
+def _least_clocks(loop: ir.Operation) -> int:
+    """Clocks of an iteration, at least: threads pass on what they reduce or scan step by step."""
+    steps = meetings = 0
+    for op in find_ops(loop, Combining):
+        levels = axis_levels(layout_of(op.operands[0]), op.opview.axis)
+        steps += sum((level.size - 1).bit_length() for level in levels if level.place is Place.LANE)
+        meetings += any(level.place is Place.WARP for level in levels)
+    return CLOCKS + STEP_CLOCKS * steps + MEETING_CLOCKS * meetings
