@@ -36,10 +36,11 @@ def descend(x: tl.array, N: tl.const):
 
 
 @pytest.mark.parametrize(
-    ("rows", "tile", "ahead"), [(1, 384, "an iteration"), (7, 384, "an iteration")]
+    ("rows", "tile", "ahead"), [(1, 640, "an iteration"), (7, 640, "an iteration"), (19, 384, "2")]
 )
 def test_rows_in_turn(rows: int, tile: int, ahead: str) -> None:
-    """The second program has no row, or one fewer than the first."""
+    """The second program has no row, or one fewer than the first; of little rows several come at a
+    time, then one by one."""
     x = RNG.standard_normal((rows, 300), dtype=np.float32)
     y = poisoned(x.shape, np.float32)
     (found,) = loads_ahead(normalise.compiled(x, y, tile))
