@@ -87,6 +87,12 @@ def test_what_is_not_alike(other: tuple[Any, ...]) -> None:
     assert key(*other) != key(Tensor(0x1000), Tensor(0x3000), 7)
 
 
+def test_launches_without_arguments_are_alike() -> None:
+    read = KnownLaunches().reader(Form(()))
+    assert read is not None
+    assert read((), (1,)) == read((), (1,)) != read((), (2,))
+
+
 def test_tensors_whose_gradient_is_recorded_are_known() -> None:
     assert key(Parameter(0x1000), 7) == key(Parameter(0x2000), 7) is not None
 

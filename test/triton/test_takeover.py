@@ -94,6 +94,16 @@ def odd_arguments(x_ptr, pair, missing, bits, scale: tl.constexpr, BLOCK: tl.con
     tl.store(out_ptr + at, tl.maximum(x, least).to(tl.float32) * scale)
 
 
+@triton.jit
+def nothing(LAST: tl.constexpr = 3):
+    tl.static_assert(LAST == 3)
+
+
+def test_no_arguments(taken: None) -> None:
+    compiled = [nothing[grid]() for grid in ((1,), lambda given: (given["LAST"],), (1,))]
+    assert all(one.metadata.tilec for one in compiled)
+
+
 def test_odd_arguments(taken: None) -> None:
     x, out = torch.arange(8, dtype=torch.int8) - 2, torch.empty(8)
     wide = triton.reinterpret(x.view(torch.uint8), tl.int8)

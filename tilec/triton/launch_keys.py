@@ -37,7 +37,7 @@ class Form(NamedTuple):
 
 _READER = """
 def read(arguments, grid):
-    {names}, = arguments
+    ({names}) = arguments
     {pointers}
     {refuse}
     return (of, ident(), grid, {values}), ({starts})
@@ -66,7 +66,7 @@ def _reader(
     negated = " or ".join(f"a{n}.is_neg()" for n in pointers)
     low = "".join(f"p{n} % {VECTOR_BYTES}, " for n in pointers)
     text = _READER.format(
-        names=", ".join(f"a{n}" for n in range(len(classes))) or "_",
+        names="".join(f"a{n}, " for n in range(len(classes))),
         pointers="; ".join(f"p{n} = a{n}.data_ptr()" for n in pointers) or "pass",
         refuse=f"if {negated}: return None, ()" if pointers else "",
         values=", ".join([

@@ -147,8 +147,8 @@ class Calls:
 def _binding(names: Sequence[str], defaults: Mapping[str, Any]) -> Callable[..., dict[str, Any]]:
     """A function of arguments that gives them by these names, with the defaults."""
     of = ", ".join(f"a{number}" for number in range(len(names)))
-    pairs = ", ".join(f"{name!r}: a{number}" for number, name in enumerate(names))
-    text = f"lambda {of}: {{{pairs}, **defaults}}"
+    pairs = "".join(f"{name!r}: a{number}, " for number, name in enumerate(names))
+    text = f"lambda {of}: {{{pairs}**defaults}}"
     return eval(compile(text, "<a launch's arguments>", "eval"), {"defaults": defaults})
 
 
