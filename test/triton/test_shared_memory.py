@@ -130,6 +130,56 @@ module {
 """
 
 
+LAST_ROWS = """
+module {
+  tt.func public @last_rows(%x: !tt.ptr<f32>, %h: !tt.ptr<f32>, %rows: i32, %chunks: i32) {
+    %c0_i32 = arith.constant 0 : i32
+    %c1_i32 = arith.constant 1 : i32
+    %c8_i32 = arith.constant 8 : i32
+    %c16_i32 = arith.constant 16 : i32
+    %0 = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32>
+    %1 = tt.splat %x : !tt.ptr<f32> -> tensor<16x!tt.ptr<f32>>
+    %2 = tt.splat %h : !tt.ptr<f32> -> tensor<16x!tt.ptr<f32>>
+    scf.for %i = %c0_i32 to %chunks step %c1_i32  : i32 {
+      %3 = arith.addi %i, %c1_i32 : i32
+      %4 = arith.muli %3, %c8_i32 : i32
+      %5 = arith.minsi %4, %rows : i32
+      %6 = arith.subi %5, %c1_i32 : i32
+      %7 = arith.muli %6, %c16_i32 : i32
+      %8 = tt.splat %7 : i32 -> tensor<16xi32>
+      %9 = arith.addi %8, %0 : tensor<16xi32>
+      %10 = tt.addptr %1, %9 : tensor<16x!tt.ptr<f32>>, tensor<16xi32>
+      %11 = tt.load %10 : tensor<16x!tt.ptr<f32>>
+      %12 = arith.muli %i, %c16_i32 : i32
+      %13 = tt.splat %12 : i32 -> tensor<16xi32>
+      %14 = arith.addi %13, %0 : tensor<16xi32>
+      %15 = tt.addptr %2, %14 : tensor<16x!tt.ptr<f32>>, tensor<16xi32>
+      tt.store %15, %11 : tensor<16x!tt.ptr<f32>>
+    }
+    tt.return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("begins", "flat"), [(48, set()), (32, {"x", "h"})])
+def test_an_array_that_begins_before_its_memory_meets_none_there(
+    begins: int, flat: set[str]
+) -> None:
+    """Row 0 of `x` is one in front of the pointer: of `h`, unless that is memory of its own."""
+    plan = plan_kernel(read_kernel(LAST_ROWS))
+    at = 1 << 20
+    views = {
+        "h": ArrayView(at, (48,), (1,), "f32", ("cpu", 0), memory=(at, at + 4 * 48)),
+        "x": ArrayView(
+            at + 4 * 48, (320,), (1,), "f32", ("cpu", 0), memory=(at + 4 * begins, at + 4 * 368)
+        ),
+    }
+    numbers = {"rows": 20, "chunks": 3}
+    arrays = [rule.view(views[rule.root], numbers) for rule in plan.arrays]
+    assert sharing(plan, arrays, views).flat == flat
+
+
 def test_which_numbers_decide_a_launch() -> None:
     """Those of arrays, and heads, of which the launch computes that none is negative."""
     assert plan_of("dropout").deciding == {"n"}

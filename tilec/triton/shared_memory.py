@@ -20,7 +20,7 @@ from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.triton.array_rule import ArrayRule
 from tilec.triton.joined_pointers import Group, can_join, joined_views
-from tilec.triton.memory_of import span_of
+from tilec.triton.memory_of import memory_behind, span_of
 from tilec.triton.plan import Plan
 from tilec.triton.program import Function
 
@@ -215,9 +215,13 @@ def _span(
     plan: Plan, number: int, view: ArrayView, pointers: Mapping[str, ArrayView]
 ) -> tuple[int, int]:
     """The first byte of an array and the one past the last. Along an unbounded dimension it is
-    taken to end with the argument."""
+    taken to end with the argument. Where its first element lies in front of all memory behind the
+    pointer, as row -1 of `x[min(i + 1, n) - 1]`, none is accessed there: what lies there is no
+    matter of this launch's, but of what was allocated before."""
     rule = plan.arrays[number]
     if not rule.unbounded:
         return span_of(view)
-    start, end = span_of(pointers[rule.root])
-    return min(start, view.pointer), max(end, view.pointer)
+    pointer = pointers[rule.root]
+    start, end = span_of(pointer)
+    first = max(view.pointer, memory_behind(pointer)[0])
+    return min(start, first), max(end, view.pointer)
