@@ -100,7 +100,8 @@ def look(library: str, name: str, asked: Asked) -> list[Row]:
         row = Row(library, name, launch.name)
         if asked.times is None:
             free = getattr(module, "FREE_ORDER", {}).get(launch.name, {})
-            compare(row, launch, ways_of(launch, asked.device), free)
+            turns = getattr(module, "TURNS", {}).get(launch.name, {})
+            compare(row, launch, ways_of(launch, asked.device), free, turns)
         elif (library, name, launch.name) in asked.times:
             row = replace(asked.times[library, name, launch.name])
             try:
@@ -154,9 +155,11 @@ def ways_of(given: Any, device: str | None) -> dict[str, Any]:
 
 
 def compare(
-    row: Row, given: Any, ways: dict[str, Any], free: Mapping[str, str] | None = None
-) -> None:
-    """Launches by both compilers, on copies. `free`: arrays whose order is (`FREE_ORDER`)."""
+    row: Row, given: Any, ways: dict[str, Any], free: Mapping[str, str] | None = None,
+    turns: Mapping[str, float] | None = None,
+) -> None:  # fmt: skip
+    """Launches by both compilers, on copies. `free`: arrays whose order is (`FREE_ORDER`); `turns`:
+    arrays of angles (`TURNS`)."""
     import torch
     from library_launches import difference, launch
 
@@ -179,6 +182,7 @@ def compare(
         return
     for one in copies.values():
         one.sort_in_groups(free or {})
+    copies["tilec"].turn_towards(copies["triton"], turns or {})
     found = difference(copies["tilec"], copies["triton"], given, row.has_dots)
     row.right, row.difference = found.is_rounding, found.most
     row.error = "; ".join(found.where)

@@ -54,10 +54,24 @@ class Launch:
         for number in numbers:
             own[number].copy_(theirs[number])
 
+    def by_name(self) -> dict[str, Any]:
+        """Arguments by their names."""
+        return {**dict(zip(self.function.arg_names, self.arguments, strict=False)), **self.named}
+
+    def turn_towards(self, other: Launch, turns: Mapping[str, float]) -> None:
+        """Moves elements of arrays, by their arguments' names, by whole turns of that length to
+        where they are nearest to `other`'s."""
+        own, theirs = self.by_name(), other.by_name()
+        for name, turn in turns.items():
+            if own[name] is not None:
+                values = own[name].double()
+                apart = values - theirs[name].double()
+                own[name].copy_(values - turn * (apart / turn).round())
+
     def sort_in_groups(self, starts: Mapping[str, str]) -> None:
         """Sorts arrays, by their arguments' names, within groups that begin where the array of
         another name says."""
-        named = {**dict(zip(self.function.arg_names, self.arguments, strict=False)), **self.named}
+        named = self.by_name()
         for name, begins in starts.items():
             values = named[name]
             places = torch.arange(len(values), device=values.device, dtype=named[begins].dtype)

@@ -43,6 +43,22 @@ def test_a_right_launch() -> None:
     assert (row.imported, row.right, row.error) == (True, True, "")
 
 
+def test_angles_are_equal_on_the_circle(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = library_launches.interpret
+    apart: list[float] = []
+
+    def turned(function: Any, *arguments: Any, **named: Any) -> None:
+        right(function, *arguments, **named)
+        arguments[2][17] += apart[0]
+
+    monkeypatch.setattr(library_launches, "interpret", turned)
+    for apart[:], is_right in (([4.0], True), ([-8.0], True), ([2.0], False), ([4.01], False)):
+        row, given = libraries.Row("own", "add", "add"), noted_add()
+        ways = libraries.ways_of(given, "emulator")
+        libraries.compare(row, given, ways, turns={"out_ptr": 4.0})
+        assert row.right is is_right
+
+
 def test_a_wrong_launch(monkeypatch: pytest.MonkeyPatch) -> None:
     right = library_launches.interpret
 

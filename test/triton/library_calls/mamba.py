@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from library_calls.draw import Draw, bare_package
 
 REPOSITORY = "state-spaces/mamba"
+TURNS = {"angle_dt.angle_dt_fwd_kernel": {"OUT": 2 * math.pi, "OUTPUT_STATE": 2 * math.pi}}
 
 
 def prepare(folder: Path) -> None:
