@@ -15,6 +15,11 @@ def copied(x: tl.array, y: tl.array):
 
 
 @tilec.kernel(grid=(1,))
+def converted(x: tl.array, y: tl.array):
+    tl.store(y, 0, tl.load(x, 0, 1024).to(y.dtype))
+
+
+@tilec.kernel(grid=(1,))
 def filled(x: tl.array, y: tl.array):
     tl.store(y, 0, tl.full((4096,), 1.0, y.dtype))
 
@@ -72,6 +77,27 @@ def swapped_in_a_line(x: tl.array, y: tl.array, TIMES: tl.const):
 def test_two_warps_share_what_changes_places_often(times: int, warps: int) -> None:
     alone = swapped_in_a_line.demanding(persistent=False)
     compiled = alone.compile(["x:i32[?:4]", "y:i32[?:4]"], {"TIMES": times}, target="sm_80")
+    assert compiled.threads == 32 * warps
+
+
+@tilec.kernel(grid=(1,))
+def masked(x: tl.array, keep: tl.array, y: tl.array):
+    tl.store(y, 0, tl.where(tl.load(keep, 0, 1024) != 0, tl.load(x, 0, 1024), 0.0))
+
+
+def test_warps_of_two_tiles_that_are_loaded() -> None:
+    """As many as without the narrow one."""
+    specs = ["x:f32[?:16]", "keep:i8[?:16]", "y:f32[?:16]"]
+    assert masked.compile(specs, {}, target="sm_80").threads == 32 * 8
+
+
+@pytest.mark.parametrize(
+    ("source", "dtype", "warps"),
+    [("f32", "f32", 8), ("f16", "f32", 4), ("f32", "f16", 4), ("i8", "f32", 4), ("i8", "f16", 2)],
+)
+def test_warps_of_conversions(source: str, dtype: str, warps: int) -> None:
+    """One access each of the narrower, if the wider takes no more than two."""
+    compiled = converted.compile([f"x:{source}[?:16]", f"y:{dtype}[?:16]"], {}, target="sm_80")
     assert compiled.threads == 32 * warps
 
 

@@ -95,9 +95,11 @@ class Accesses:
     repeats; `streamed`: those that the loads of a loop's body have, of the body where they are
     most, 0 without; `largest`: the most of one such load; `gathers`: whether a loop loads rows by
     numbers that it loads; `rows_along`: by shapes of tiles that are loaded, the dimensions along
-    which elements are neighbours in memory."""
+    which elements are neighbours in memory; `narrow`: the bits of the narrowest elements of
+    tiles, by how many elements these have."""
 
     bytes: int = 1
+    narrow: dict[int, int] = field(default_factory=dict)
     once: list[int] = field(default_factory=list)
     largest: int = 0
     gathers: bool = False
@@ -113,8 +115,9 @@ class Accesses:
         """Adds what an op says."""
         if not isinstance(view, ArrayOp) or isinstance(view, Atomic):
             return
-        width = max(8, bit_width(element(view.tile)))
-        self.bytes = max(self.bytes, prod(shape(view.tile)) * width // 8)
+        elements, width = prod(shape(view.tile)), max(8, bit_width(element(view.tile)))
+        self.bytes = max(self.bytes, elements * width // 8)
+        self.narrow[elements] = min(width, self.narrow.get(elements, width))
         if view.is_load:
             self._see_load(view)
 
@@ -232,6 +235,13 @@ class ProgramFacts:
     def bytes(self) -> int:
         """See the class."""
         return self.accesses.bytes // self.stripes
+
+    @property
+    def narrow_bytes(self) -> int:
+        """Of the narrowest tile in memory that has as many elements as the largest computed; of the
+        largest in memory where none has."""
+        width = self.accesses.narrow.get(self.results.elements)
+        return self.bytes if width is None else self.elements * width // 8
 
     @property
     def meets(self) -> bool:
