@@ -69,6 +69,8 @@ def evaluate(
     size = inputs[0].size
     dtypes = [np.dtype(name) for name in names]
     block = min(block, size)
+    if size % block:
+        raise ValueError(f"{size} elements are no multiple of {block} threads")
 
     def run(every_other: bool) -> list[np.ndarray]:
         results = [np.zeros(size, dtype) for dtype in dtypes]
