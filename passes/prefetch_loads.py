@@ -35,7 +35,10 @@ Does not handle: tiles whose elements come one by one in less than a register; l
 kernels with roles, whose load roles run ahead by themselves; large tiles, of which the programs of
 a multiprocessor have enough under way (rows in tiles of 8192 elements: 0.97 to 1.07 times as fast);
 loops that begin and end where memory says, maybe soon (rows of sparse matrices: 0.60 to 1.04). One
-that only ends there qualifies (parts of split attention, joined in 3.1 us for 6.0).
+that only ends there qualifies (parts of split attention, joined in 3.1 us for 6.0). Loops along
+rows of arrays that a tile holds, which go round once (cross-entropy of 14460 rows of 128: 4.4 us
+for 6.6, of 200000 of 160 62 for 72); where memory says how long rows are, some may be long (one of
+20000 elements among 60000 takes 167 us for 90, H200).
 """
 
 from __future__ import annotations
@@ -60,8 +63,9 @@ from tilec.passes.copies.loads_ahead import (
     number_loads,
     tile_loads,
 )
+from tilec.passes.demands.kernels import HOLDS_ROWS
 from tilec.passes.layouts.components import tile_bytes
-from tilec.passes.programs.program_relations import read_their_length
+from tilec.passes.programs.program_relations import have_uneven_loops, read_their_length
 from tilec.passes.rewriting.loops import find_loops, is_inside, is_program_loop
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.unrolling import unroll
@@ -86,7 +90,7 @@ of an H200's memory (4.8 TB/s over 132, for 800 ns), which eight CTAs with such 
 def prefetch_loads(module: ir.Module, context: PassContext) -> None:
     """Loads ahead what the loops of computing threads load into registers."""
     for function in kernels(module):
-        if find_ops(function, RoleOp):
+        if find_ops(function, RoleOp) or _go_round_once(function):
             continue
         (part,) = parts_of(function, context)
         for loop in find_loops(function):
@@ -94,6 +98,11 @@ def prefetch_loads(module: ir.Module, context: PassContext) -> None:
             times = 0 if found is None else _times(function, part, found, context)
             if found is not None and times:
                 _prefetch(found, times, context)
+
+
+def _go_round_once(function: ir.Operation) -> bool:
+    """Whether tiles hold all rows that loops walk along."""
+    return HOLDS_ROWS in function.attributes and not have_uneven_loops(function)
 
 
 def _find(loop: ir.Operation) -> AheadLoads | None:

@@ -1,10 +1,11 @@
 // An array that the loop writes, rows whose number an iteration computes for the next, warps that
-// wait for each other, large tiles, and a kernel with roles stay as they are.
+// wait for each other, large tiles, a kernel with roles, and one whose tiles hold rows stay as they are.
 // RUN: tilec opt %s --target sm_90a --num-warps 1 > %t.before
 // RUN: tilec opt %s --passes prefetch-loads --target sm_90a --num-warps 1 | diff %t.before -
 
 !x = memref<?x32xf32, strided<[32, 1]>>
-!t = tensor<32xf32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+#l = #gpu_tile.layout<"T(32):(1@0) V():()">
+!t = tensor<32xf32, #l>
 !s = !gpu_tile.buffer<tensor<32xf32>, #gpu_tile.shared<"(32):(1)">>
 !large = tensor<2048xf32, #gpu_tile.layout<"T(32):(4@0) V(4,16):(1@0,128@0)">>
 !line = memref<?xf32, strided<[1]>>
@@ -94,5 +95,22 @@ func.func @sparse(%x: !line, %y: !x, %of: memref<?xi32, strided<[1]>>) attribute
     scf.yield %next : !t
   }
   "tile.store"(%r, %y, %p, %c0) {dims = array<i32: 1>, options = {}} : (!t, !x, index, index) -> ()
+  return
+}
+
+// Its tiles hold the rows that loops walk along: there is hardly a second iteration.
+func.func @held(%x: !line, %y: !x, %columns: memref<?xi32, strided<[1]>>) attributes {tile.kernel, tile.holds_rows} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %zero = arith.constant dense<0.0> : !t
+  %ok = arith.constant dense<true> : tensor<32xi1, #l>
+  %n = memref.dim %columns, %c0 : memref<?xi32, strided<[1]>>
+  %r = scf.for %i = %c0 to %n step %c32 iter_args(%h = %zero) -> (!t) {
+    %at = "tile.load"(%columns, %i) {dims = array<i32: 0>, options = {}, padding = 0 : i32} : (memref<?xi32, strided<[1]>>, index) -> tensor<32xi32, #l>
+    %v = "tile.gather"(%x, %ok, %zero, %at) {options = {}} : (!line, tensor<32xi1, #l>, !t, tensor<32xi32, #l>) -> !t
+    %next = arith.addf %h, %v : !t
+    scf.yield %next : !t
+  }
+  "tile.store"(%r, %y, %c0, %c0) {dims = array<i32: 1>, options = {}} : (!t, !x, index, index) -> ()
   return
 }
