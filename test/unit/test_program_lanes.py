@@ -36,6 +36,17 @@ def longest_of_rows(starts: tl.array, values: tl.array, y: tl.array, B: tl.const
     tl.store(y, row, highest)
 
 
+@tilec.kernel(grid=lambda starts: starts.shape[0] - 1)
+def sums_of_rows(starts: tl.array, values: tl.array, y: tl.array, B: tl.const = tl.auto):
+    """The sum of each run of values: no lanes meet in the loop."""
+    row = tl.program_id(0)
+    first, end = tl.load(starts, row, ()), tl.load(starts, row + 1, ())
+    acc = tl.zeros((B,), tl.f32)
+    for at in tl.range(first, end, B):
+        acc += tl.where(at + tl.arange(B) < end, tl.load(values, at, B), 0.0)
+    tl.store(y, row, tl.sum(acc))
+
+
 @tilec.kernel(grid=lambda y: y.shape[0])
 def squares(y: tl.array, N: tl.const):
     """y[p]: the sum of N squares from p on."""
@@ -87,7 +98,7 @@ def test_a_call_counts_its_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "lanes: 8" not in kernel.report(few, few, N=32)
 
 
-def test_rows_that_may_be_long_are_walked_by_whole_warps() -> None:
+def test_rows_that_may_be_long_or_meet_in_loops_are_walked_by_whole_warps() -> None:
     specs = ["logits:bf16[?,?:8;?:8,1]", "labels:i32[?]", "losses:f32[?]", "smoothing:f32"]
     sizes = {"logits": (100000, 160), "labels": (100000,), "losses": (100000,)}
     found = [
@@ -99,6 +110,9 @@ def test_rows_that_may_be_long_are_walked_by_whole_warps() -> None:
     specs = ["starts:i32[?]", "values:f32[?]", "y:f32[?]"]
     sizes = {"starts": (100001,), "values": (1000000,), "y": (100000,)}
     assert lanes(longest_of_rows.compile(specs, target="sm_90a", sizes=sizes)) == 32
+    assert lanes(sums_of_rows.compile(specs, target="sm_90a", sizes=sizes)) == 8
+    sizes["values"] = (10000000,)
+    assert lanes(sums_of_rows.compile(specs, target="sm_90a", sizes=sizes)) == 32
 
 
 def test_what_is_scaled_with_much_or_computed_of_nothing_has_whole_warps() -> None:
@@ -141,6 +155,19 @@ def test_programs_of_one_warp_that_take_different_ways(
     longest_of_rows.check(starts, values, y)
     padded = np.concatenate([values, [0]]).astype(np.float32)
     np.testing.assert_array_equal(y, np.maximum.reduceat(padded, starts[:-1]) * (counts > 0))
+
+    # The tile holds 64 elements, some rows have five times as many: lanes of a warp go on alone.
+    rows = 3 * THREADS // 8 * RESIDENT_CTAS - 5
+    counts = rng.integers(0, 40, rows)
+    counts[::17] = rng.integers(100, 330, len(counts[::17]))
+    starts = np.concatenate([[0], counts.cumsum()]).astype(np.int32)
+    values, y = rng.random(starts[-1], dtype=np.float32), poisoned((rows,), np.float32)
+    chosen = sums_of_rows.compiled(starts, values, y)
+    assert lanes(chosen) == 8
+    assert chosen.constants["B"] < 99
+    sums_of_rows.check(starts, values, y)
+    expected = np.add.reduceat(np.concatenate([values, [0]]), starts[:-1]) * (counts > 0)
+    np.testing.assert_allclose(y, expected, rtol=1e-5)
 
     logits = (4 * rng.standard_normal((130, 77))).astype(ml_dtypes.bfloat16)
     labels = np.where(rng.random(130) < 0.3, -100, rng.integers(0, 77, 130)).astype(np.int32)
