@@ -159,13 +159,15 @@ def _cuts(components: Components, accesses: list[Access], context: PassContext) 
     """Accesses cheaper in their own layout plus a conversion than in their component's."""
     cuts: OpMap[Layout] = OpMap()
     for access in accesses:
-        layout = components.of(access.value).layout
+        component = components.of(access.value)
+        layout = component.layout
         if layout is None or not access.shape or access.is_indexed:
             continue  # with a gather its indices would have to be converted, too
         own = access.preferred(context.num_threads)
         ways = [layout, own]
-        if access.depth > 1 and not access.is_load:
-            # Warps that wait for each other have other work to do in a loop.
+        if component.hard is not None if access.is_load else access.depth > 1:
+            # Warps that wait for each other have other work to do in a loop. What is loaded beside
+            # a product's sums would go through a buffer, which takes memory from the rings.
             ways.append(widened(layout, access.contiguous, access.width))
         prices = {each: _price(access, layout, each) for each in ways}
         best = min(prices, key=prices.__getitem__)
