@@ -5,7 +5,8 @@ throughout it, a branch may be the last to read it. An op's results take the reg
 operands that it uses last: elements go one by one. Constants, element numbers and copies of an
 element take none of their own, nor does what integer instructions make of values that take fewer:
 distances of rows and columns, masks, numbers of another width. Narrow elements share registers, but
-not where they come one by one from memory.
+not where they come one by one from memory. Runs of elementwise work on large tiles are computed
+piece by piece (`piecewise_runs.py`): between their ops no tile is whole.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from mlir import ir
 
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
-from tilec.dialects.gpu_tile import BufferLoadOp, MmaOp
+from tilec.dialects.gpu_tile import BufferLoadOp, ConvertLayoutOp, MmaOp
 from tilec.dialects.gpu_tile.types import is_pending, is_tensor_buffer, layout_of, tile_of
 from tilec.dialects.tile import GatherOp, LoadOp, ReshapeOp, TransposeOp
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.hardware.sizes import WORD_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import index_run
+from tilec.passes.analysis.piecewise_runs import Run, runs_of
 from tilec.passes.analysis.vector_width import element_bytes, provable_width
 from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
 from tilec.passes.rewriting.loops import is_inside
@@ -70,7 +72,9 @@ def most_live_registers(block: ir.Block, apart: Collection[ir.Value] = ()) -> in
 
 def peak(block: ir.Block, apart: Collection[ir.Value] = ()) -> Peak:
     """Finds what `most_live_registers` counts, and the op in front of which it is so."""
-    return _Pressure(apart, _index_bits(block)).most(block, ())
+    pressure = _Pressure(apart, _index_bits(block))
+    pressure.note_runs(block)
+    return pressure.most(block, ())
 
 
 def _index_bits(block: ir.Block) -> int:
@@ -122,6 +126,8 @@ class _Pressure:
         self._fragments: dict[ir.Value, bool] = {}
         self._elsewhere: set[ir.Value] = set()
         self._lost: set[ir.Value] = set()
+        self._inside: set[ir.Value] = set()
+        self._awaited: set[ir.Value] = set()
 
     def most(self, block: ir.Block, behind: Iterable[ir.Value]) -> Peak:
         """The peak of a block, behind which the values `behind` are still needed."""
@@ -130,7 +136,7 @@ class _Pressure:
         most, place = held, None
         operations = [view.operation for view in block.operations]
         self._look_through(operations)
-        for op in reversed(operations):
+        for op in reversed(list(_as_computed(block))):
             for result in live.intersection(op.results):
                 live.remove(result)
                 held -= self._size(result)
@@ -158,6 +164,22 @@ class _Pressure:
         fragments = {value for value in operands if self._is_fragment(value)}
         streams = [value for value in operands if self._is_stream(value)]
         return self._together(fragments) + sum(min(self._size(v), AHEAD) for v in streams)
+
+    def note_runs(self, block: ir.Block) -> None:
+        """Notes which values a run of a block, and of those inside its ops, computes for itself
+        alone, and which it waits for with all their elements in registers: ptxas moves no load
+        across its branches."""
+        for each in runs_of(block):
+            if isinstance(each, Run):
+                results = {op.results[0] for op in each.ops}
+                inside = [r for r in results if all(_made(use.owner) in results for use in r.uses)]
+                self._inside.update(inside)
+                if each.branches:
+                    given = (v for op in each.ops for v in op.operands if v not in results)
+                    self._awaited.update(given)
+            else:
+                for inner in (b for region in each.regions for b in region.blocks):
+                    self.note_runs(inner)
 
     def _look_through(self, operations: list[ir.Operation]) -> None:
         """Backwards where values go, then forwards what holds them: each step knows the one before
@@ -192,6 +214,8 @@ class _Pressure:
             return frozenset()
         if name in ("tensor.splat", "tile.broadcast"):
             return frozenset(self._holding(operands))
+        if value in self._inside:
+            return frozenset(self._holding(operands))
         if name not in _CHEAP or not is_tile(value):
             return itself
         parts = frozenset(self._holding(operands))
@@ -204,6 +228,7 @@ class _Pressure:
         found = self._streams.get(value)
         if found is None:
             loaded = _is_tiled(value) and value not in self._apart and _is_loaded(value)
+            loaded = loaded and value not in self._awaited
             found = self._streams[value] = loaded and _goes_to_one_op(value)
         return found
 
@@ -265,6 +290,16 @@ class _Pressure:
         return found
 
 
+def _as_computed(block: ir.Block) -> Iterator[ir.Operation]:
+    for each in runs_of(block):
+        yield from (*each.ahead, *each.ops) if isinstance(each, Run) else (each,)
+
+
+def _made(user: ir.OpView) -> ir.Value | None:
+    op = user.operation
+    return op.results[0] if len(op.results) else None
+
+
 def _is_tiled(value: ir.Value) -> bool:
     """Whether a value is a tile, or one that is on its way."""
     return is_tile(value) or is_pending(value)
@@ -283,7 +318,7 @@ def _is_loaded(value: ir.Value) -> bool:
 
 
 def _passes_on(op: ir.Operation) -> bool:
-    return isinstance(op.opview, _ORDERS) or op.name in _CASTS
+    return isinstance(op.opview, (*_ORDERS, ConvertLayoutOp)) or op.name in _CASTS
 
 
 def _goes_to_one_op(value: ir.Value) -> bool:

@@ -3,7 +3,8 @@
 One file per instruction family; each ends with its table `RULES`, from an op class (or the name of
 an upstream op) to its rule `(op, state) -> None`. The tables are joined here and doubles are
 rejected. Ops of the elementwise dialects need no rule of their own: they are lowered by words of
-several elements (`packed.py`) or one by one.
+several elements (`packed.py`) or one by one; runs of them on large tiles a few registers at a time
+(`piecewise.py`).
 
 Before:   %z = arith.addf %x, %y : tensor<4xf32, #gpu_tile.layout<"T(2):(1@0) V(2):(2@0)">>
 After:    %z0 = arith.addf %x0, %y0 : f32        (the elements that this thread holds)
@@ -21,6 +22,7 @@ from mlir import ir
 
 from tilec.dialects.elementwise import is_elementwise
 from tilec.messages.diagnostics import InternalError
+from tilec.passes.analysis.piecewise_runs import Run, runs_of
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.lower_to_nvvm import (
     atomics,
@@ -40,6 +42,7 @@ from tilec.passes.lower_to_nvvm import (
     mbarrier,
     mma,
     packed,
+    piecewise,
     program,
     reduction,
     role,
@@ -134,9 +137,12 @@ def _lower_kernel(function: ir.Operation, context: PassContext) -> None:
 
 def lower_block(block: ir.Block, state: Lowering) -> None:
     """Lowers each op of a block at the current insertion point."""
-    for op in block.operations:
+    for op in runs_of(block):
+        if isinstance(op, Run):
+            piecewise.lower_run(op, state, _lower_op)
+            continue
         with op.location:
-            _lower_op(op.operation, state)
+            _lower_op(op, state)
 
 
 def _lower_op(op: ir.Operation, state: Lowering) -> None:

@@ -88,7 +88,7 @@ def _add_pairs(op: ir.Operation, state: Lowering) -> bool:
     found = []
     for operands in pairs:
         vectors = [_pair(members, type_, state) for members in operands]
-        found += _apart(create(op.name, vectors, type_, **attributes), type_, state)
+        found += apart(create(op.name, vectors, type_, **attributes), type_, state)
     state.values[op.results[0]] = found
     return True
 
@@ -112,7 +112,7 @@ def _widen_pairs(op: ir.Operation, state: Lowering) -> bool:
         pair = vector_of([create(op.name, [m], through) for m in members], state)
         if through != to:
             pair = create("arith.truncf", [pair], type_)
-        found += _apart(pair, type_, state)
+        found += apart(pair, type_, state)
     state.values[op.results[0]] = found
     return True
 
@@ -124,7 +124,7 @@ def _pair(members: tuple[ir.Value, ...], type_: ir.Type, state: Lowering) -> ir.
     return whole if whole.type == type_ else create("llvm.bitcast", [whole], type_)
 
 
-def _apart(whole: ir.Value, type_: ir.Type, state: Lowering) -> list[ir.Value]:
+def apart(whole: ir.Value, type_: ir.Type, state: Lowering) -> list[ir.Value]:
     """The elements of a word or vector, as which `type_` sees it."""
     vector = whole if whole.type == type_ else create("llvm.bitcast", [whole], type_)
     members = [
@@ -137,7 +137,7 @@ def _apart(whole: ir.Value, type_: ir.Type, state: Lowering) -> list[ir.Value]:
 
 def _set_bytes(op: ir.Operation, words: Words, state: Lowering) -> bool:
     type_ = ir.VectorType.get([4], ir.IntegerType.get_signless(8))
-    state.values[op.results[0]] = [m for word in words for m in _apart(word, type_, state)]
+    state.values[op.results[0]] = [m for word in words for m in apart(word, type_, state)]
     return True
 
 
@@ -233,7 +233,7 @@ def _convert_bytes(op: ir.Operation, to: str, state: Lowering) -> bool:
         else:
             pairs = _to_bf16(word, is_signed, type_, state)
         for pair in pairs:
-            found += _apart(pair, type_, state)
+            found += apart(pair, type_, state)
     state.values[op.results[0]] = found
     return True
 

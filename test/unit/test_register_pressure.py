@@ -19,7 +19,9 @@ TILE = '#gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">'
 ROW = '#gpu_tile.layout<"T(4,8,4):(0,1@0,16@0) V(2):(8@0)">'
 PART = '#gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,2):(1@1,8@0,8@1)">'
 RIGHT = '#gpu_tile.layout<"T(4,8,4):(2@0,1@1,0) V(2,2,8):(1@0,8@0,8@1)">'
+LARGE = '#gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,32):(1@1,8@0,8@1)">'
 ALIASES = {
+    "!l": f"tensor<64x256xf32, {LARGE}>",
     "!f": f"tensor<64x64xf32, {TILE}>",
     "!i": f"tensor<64x64xindex, {TILE}>",
     "!b": f"tensor<64x64xi1, {TILE}>",
@@ -75,6 +77,14 @@ CASES = {
         %d = arith.sitofp %wide : tensor<64x64xi64, LAYOUT> to !f
         %z = arith.addf %x, %d : !f""",
         "%z : !f",
+    ),
+    # Computed piece by piece: `%e` is never whole.
+    "a large tile and what it becomes": (
+        128,
+        "%x: !l",
+        """%e = math.exp %x : !l
+        %z = arith.divf %x, %e : !l""",
+        "%z : !l",
     ),
     "fragments where a product reads them": (
         32 + 4 + 16,
