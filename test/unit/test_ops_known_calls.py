@@ -15,7 +15,7 @@ from fake_driver import uninstall
 from simulated_gpu import SimulatedGpu, install_gpu
 
 import tilec
-from tilec.ops import attention_launch, plain_product, product_launch, tail_launch
+from tilec.ops import attention_launch, gradient_launch, plain_product, product_launch, tail_launch
 from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
@@ -29,6 +29,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedGpu]:
     uninstall()
     plain_product._known.calls.clear()
     attention_launch._known.calls.clear()
+    gradient_launch._known.calls.clear()
     attention_launch.kernel_on.cache_clear()
     product_launch.kernel_on.cache_clear()
     tail_launch._kernel_on.cache_clear()
@@ -196,6 +197,19 @@ def test_attention_again_of_packed_sequences() -> None:
             right = attended(*(x[part].swapaxes(0, 1) for x in (q, k, v)))[0]
             assert error(out[part].swapaxes(0, 1), right) < 2e-3
     assert len(attention_launch._known.calls) == 1
+
+
+def test_gradients_of_attention_again() -> None:
+    rng = np.random.default_rng(2)
+    shapes = (1, 2, 21, 16), (1, 1, 21, 16), (1, 1, 21, 8), (1, 2, 21, 8)
+    for _ in range(3):
+        (q, k, v, do), (*there, of_out) = heads(rng, *shapes)
+        logs = tilec.device("cuda:0").array(np.full((1, 2, 21), np.nan, np.float32))
+        out = tilec.ops.attention(*there, logs=logs)
+        found = tilec.ops.attention_gradients(of_out, *there, out, logs)
+        right = attended(q[0], k[0], v[0], do[0])[2:5]
+        assert max(error(x.numpy()[0], y) for x, y in zip(found, right, strict=True)) < 2e-3
+    assert len(gradient_launch._known.calls) == 1
 
 
 def test_attention_again_of_one_query(gpu: SimulatedGpu) -> None:

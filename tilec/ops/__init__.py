@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from tilec.ops.attend import attention
-from tilec.ops.attention_launch import attention_gradients
+from tilec.ops.gradient_launch import attention_gradients
 from tilec.ops.multiply import matmul
 from tilec.ops.product_report import matmul_report
 from tilec.ops.scaled_product import arrange_scales

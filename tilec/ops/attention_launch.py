@@ -1,4 +1,4 @@
-"""Launches attention and its gradients: which kernels, and what each is given."""
+"""Launches attention: which kernels, and what each is given."""
 
 from __future__ import annotations
 
@@ -71,6 +71,12 @@ class Call:
         self.views[name] = located(describe(value, name, self.number))
         return value
 
+    def add_own(self, name: str, shape: Sequence[int], dtype: DType) -> Any:
+        """One that is new at every call like this one, too, and that kernels may read packed."""
+        value = self.own.new(name, shape, dtype)
+        self.views[name] = located(describe(value, name, self.number))
+        return value
+
     def check_written(self, names: Sequence[str]) -> None:
         """Refuses to write what is read-only, or another array of the call."""
         for name in (name for name in names if name in self.views):
@@ -107,14 +113,13 @@ class Call:
         self.steps.append(step)
 
     def _as_launched(self, name: str) -> Any:
-        if name in self.own.values:
-            return self.own.values[name]
-        return self._as_one_batch(name) if PACKED in self.views else self.values.get(name)
+        value = self.own.values.get(name, self.values.get(name))
+        return self._as_one_batch(name, value) if PACKED in self.views else value
 
-    def _as_one_batch(self, name: str) -> Any:
+    def _as_one_batch(self, name: str, value: Any) -> Any:
         view = self.views.get(name)
         if view is None or len(view.shape) == 1:
-            return self.values.get(name)
+            return value
         shape, strides = view.shape, view.strides
         if len(shape) == 3:
             shape, strides = (shape[1], shape[0], shape[2]), (strides[1], strides[0], strides[2])
@@ -124,13 +129,10 @@ class Call:
 def launch_attention(values: Mapping[str, Any], options: Options, device: Any, stream: Any) -> Any:
     """`tilec.ops.attention` of the arrays that `ARRAYS` names, of which those of `OPTIONAL` may be
     None. Gives the result."""
-    seed = options.seed
-    # A kernel's number is as wide as the seed; True and 1 are the same key, but not the same call.
-    kind = -(2**31) <= seed < 2**31 if seed.__class__ is int else seed
-    asked = (kind, options.asked, options.causal.__class__, options.window.__class__, device)
-    seen = look([values[name] for name in ARRAYS], asked) if stream is None else None
+    arrays = [values[name] for name in ARRAYS]
+    seen = look(arrays, kind_of(options, device)) if stream is None else None
     if seen is not None and (known := _known.find(seen[0])) is not None:
-        return known.launch(values["out"], seen[1], seed)
+        return known.launch(values["out"], seen[1], options.seed)
     call = Call(values, device, stream)
     plan = plan_attention(call.views, options)
     if "out" not in call.values:
@@ -146,6 +148,14 @@ def launch_attention(values: Mapping[str, Any], options: Options, device: Any, s
 
 
 _known = KnownCalls()
+
+
+def kind_of(options: Options, device: Any) -> tuple[Any, ...]:
+    """What a plan depends on beside arrays."""
+    seed = options.seed
+    # A kernel's number is as wide as the seed; True and 1 are the same key, but not the same call.
+    kind = -(2**31) <= seed < 2**31 if seed.__class__ is int else seed
+    return (kind, options.asked, options.causal.__class__, options.window.__class__, device)
 
 
 def _attend(call: Call, plan: Plan) -> None:
@@ -185,59 +195,6 @@ def _decode(call: Call, plan: Plan) -> None:
     call.launch("attend_parts", ("k", "v", "parts", "sums", "lengths", "table"), numbers, q=q)
     joined = {"SHARED": shared, "DV": plan.constants["DV"], "PARTS": power_above(count)}
     call.launch("join_parts", ("parts", "sums", "out", "logs", "sinks"), joined)
-
-
-def attention_gradients(
-    do: Any,
-    q: Any,
-    k: Any,
-    v: Any,
-    out: Any,
-    logs: Any,
-    *,
-    causal: bool = False,
-    window: int | None = None,
-    scale: float | None = None,
-    cap: float | None = None,
-    sinks: Any = None,
-    dropout: float = 0.0,
-    seed: int | None = None,
-    starts: Any = None,
-    key_starts: Any = None,
-    longest: int | None = None,
-    longest_key: int | None = None,
-    device: Any = None,
-) -> tuple[Any, ...]:
-    """The gradients of q, k and v, new row-major arrays of their dtype, from that of the result;
-    with `sinks` theirs behind them, f32.
-
-    `do`: the gradient of `out`; `out`, `logs`: what `attention` gave for the same q, k, v and
-    options. The same bits at every call. ArgumentError names the argument that is wrong.
-    """
-    values = {"q": q, "k": k, "v": v, "out": out, "logs": logs, "do": do, "sinks": sinks}
-    call = Call({**values, "starts": starts, "key_starts": key_starts}, device, None)
-    options = Options(causal, window, scale, cap, dropout, seed, longest, longest_key)
-    plan = plan_attention(call.views, options)
-    dtype = plan.dtype
-    call.add("delta", plan.logs_shape, tl.f32)
-    made = tuple(call.add(f"d{name}", call.views[name].shape, dtype) for name in "qkv")
-    packed = PACKED in call.views
-    kind, spans = ("packed_", ("starts", "key_starts")) if packed else ("", ())
-    seen = ("do", "logs", "delta", *spans)
-    given = {**plan.numbers, **plan.constants}
-    if 0 not in plan.out_shape:
-        most = {"longest": plan.longest[0]} if packed else {}
-        names = ("q", "k", "v", "out", *seen, "dq")
-        call.launch(f"{kind}query_gradients", names, {**given, **most})
-    if 0 not in call.views["k"].shape:
-        most = {"longest": plan.longest[1]} if packed else {}
-        names = ("q", "k", "v", *seen, "dk", "dv")
-        call.launch(f"{kind}key_gradients", names, {**given, **most})
-    if sinks is None:
-        return made
-    dsinks = call.add("dsinks", (plan.shapes.heads,), tl.f32)
-    call.launch("sink_gradients", ("logs", "delta", "sinks", "dsinks"), {})
-    return (*made, dsinks)
 
 
 @cache

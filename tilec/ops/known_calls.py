@@ -149,7 +149,7 @@ class KnownCall:
         known = (known_step(step, (*names, *own)) for step in made.steps)
         steps = tuple(step for step in known if step is not None)
         frameworks = {view.framework for view in views.values()} - {"tilec"}
-        read = [reader_of(value) for value in (made.values["out"], *own.values())]
+        read = [reader_of(value) for value in (made.values[made.out], *own.values())]
         readers = [reader for reader in read if reader is not None]
         if len(steps) < len(made.steps) or len(readers) < len(read) or len(frameworks) > 1:
             return None
@@ -160,7 +160,7 @@ class KnownCall:
             steps[0].plan.device_index,
             array_maker(made.values[names[0]], views[names[0]], made.shape, made.dtype),
             readers[0].address(),
-            names.index("out"),
+            names.index(made.out),
             tuple(made.own.makers.values()),
             spans,
             tuple(span for span in spans if span[0] in made.written),
@@ -169,6 +169,10 @@ class KnownCall:
 
     def launch(self, out: Any, pointers: list[int], factor: float) -> Any:
         """Launches on other arrays of the same kinds; gives the result."""
+        return self.launch_all(out, pointers, factor)[0]
+
+    def launch_all(self, out: Any, pointers: list[int], factor: float) -> tuple[Any, list[Any]]:
+        """The same; gives the launches' own arrays, too."""
         is_given = out is not None
         if not is_given:
             out = self.make()
@@ -176,9 +180,8 @@ class KnownCall:
         if is_given or len(self.written) > 1:
             self._check_overlap(pointers)
         stream = self.stream(self.device_index)
-        if self.own:
-            own = [make(stream) for make in self.own]  # alive until all is launched
-            pointers += map(_address_of, own)
+        own = [make(stream) for make in self.own]  # alive until all is launched
+        pointers += map(_address_of, own)
         for plan, arrays, before, after in self.steps:
             scalars = before if after is None else (*before, factor, *after)
             if plan.grid_of_scalars is None:
@@ -186,7 +189,7 @@ class KnownCall:
             else:
                 plan.pack(plan.block, 0, *arrays(pointers), *scalars)
                 start_plan(plan, plan.grid_of_scalars(scalars), stream)
-        return out
+        return out, own
 
     def _check_overlap(self, pointers: Sequence[int]) -> None:
         for written, number, first, last in self.written:

@@ -82,8 +82,8 @@ class OwnArrays:
 class Made:
     """A call that was made. `names`: its arrays, in the order in which they are looked at;
     `values`, `views`: those that are there. `steps`, `own`: its launches, and their arrays.
-    `shape`, `dtype`: of `out`. `written`: what it changes; `may_update`: whether its residual may
-    be `out`."""
+    `shape`, `dtype`: of the result, the array that `out` names. `written`: what it changes;
+    `may_update`: whether its residual may be the result."""
 
     names: Sequence[str]
     values: Mapping[str, Any]
@@ -94,3 +94,4 @@ class Made:
     dtype: DType
     written: Sequence[str] = ("out",)
     may_update: bool = False
+    out: str = "out"

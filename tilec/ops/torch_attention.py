@@ -14,8 +14,9 @@ from typing import Any
 
 import torch
 
-from tilec.ops.attention_launch import attention_gradients, launch_attention
+from tilec.ops.attention_launch import launch_attention
 from tilec.ops.attention_plan import Options
+from tilec.ops.gradient_launch import attention_gradients
 from tilec.runtime.errors import ArgumentError
 
 NAME, GRADIENTS = "tilec::attention", "tilec::attention_gradients"
