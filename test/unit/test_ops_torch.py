@@ -10,7 +10,7 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 import tilec  # noqa: E402
-from tilec.ops.torch import _operator, matmul  # noqa: E402
+from tilec.ops.torch import _gradients, _operator, matmul  # noqa: E402
 from tilec.runtime.errors import ArgumentError  # noqa: E402
 
 
@@ -39,6 +39,30 @@ def test_the_operator_is_what_torch_expects() -> None:
         options = (dtype, None, "ieee", False, "b")
         arguments = (a, b, bias, "silu", None, 2.0, None, None, None, *options)
         torch.library.opcheck(_operator, arguments)
+
+
+def test_the_operator_of_gradients_is_what_torch_expects() -> None:
+    gradient, a, b = torch.randn(2, 5, 7), torch.randn(2, 5, 16), torch.randn(16, 7)
+    for wanted in ((True, True), (False, True)):
+        torch.library.opcheck(_gradients, (gradient, a, b, *wanted, "ieee"))
+
+
+def test_a_step_multiplies_three_times() -> None:
+    """Once forward, and once for each gradient: what an activation was given is kept."""
+    seen = []
+
+    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(
+            self, op: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            if op.namespace == "tilec":
+                seen.append(op)
+            return op(*args, **(kwargs or {}))
+
+    a, b = torch.randn(5, 8, requires_grad=True), torch.randn(8, 6, requires_grad=True)
+    with Watch():
+        matmul(a, b, activation="silu").sum().backward()
+    assert seen == [_operator, _gradients]
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.int8, torch.float8_e5m2])
@@ -111,6 +135,18 @@ def test_gradients_are_torchs(activation: str | None) -> None:
     ours = torch.autograd.grad(found.sin().sum(), list(leaves.values()))
     theirs = torch.autograd.grad(expected.sin().sum(), list(leaves.values()))
     for one, two in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, two)
+
+
+def test_a_gradient_has_one() -> None:
+    a, b = (torch.randn(4, 4, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    (ours,), (theirs,) = (
+        torch.autograd.grad(f(a, b).sin().sum(), [a], create_graph=True)
+        for f in (matmul, torch.matmul)
+    )
+    for one, two in zip(
+        *(torch.autograd.grad(d.sum(), [a, b]) for d in (ours, theirs)), strict=True
+    ):
         torch.testing.assert_close(one, two)
 
 

@@ -13,6 +13,7 @@ and residual.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -26,10 +27,24 @@ __all__ = ["attention", "matmul"]
 
 NAME = "tilec::matmul"
 
+GRADIENTS = "tilec::matmul_gradients"
+
 SCHEMA = """(
     Tensor a, Tensor b, Tensor? bias, str? activation, Tensor? scale, float? factor,
     Tensor? row_scale, Tensor? column_scale, Tensor? residual, ScalarType? out_dtype,
     ScalarType? acc_dtype, str precision, bool tune, str settled) -> Tensor"""
+
+GRADIENTS_SCHEMA = """(
+    Tensor gradient, Tensor a, Tensor b, bool of_a, bool of_b, str precision
+    ) -> (Tensor, Tensor)"""
+
+_ACTIVATED = {
+    "relu": torch.relu,
+    "gelu": torch.nn.functional.gelu,
+    "gelu_tanh": lambda z: torch.nn.functional.gelu(z, approximate="tanh"),
+    "silu": torch.nn.functional.silu,
+}
+"""Activations as torch computes them."""
 
 _SLOPES = {
     "relu": lambda y, z: torch.ops.aten.threshold_backward(y, z, 0),
@@ -71,6 +86,13 @@ def matmul(
     for name, value in scales.items():
         if value is not None and value.requires_grad and torch.is_grad_enabled():
             raise ArgumentError(f"argument {name!r}: there is no gradient with respect to scales")
+    if activation is not None and _records((a, b, bias)):
+        # Its argument is kept for the gradient, which would have to multiply again otherwise.
+        dtype = _usual_dtype(a.dtype, is_plain=False) if out_dtype is None else out_dtype
+        how: dict[str, Any] = {"out_dtype": dtype, "acc_dtype": acc_dtype, "precision": precision}
+        how |= {"settled": settled, "tune": tune, "bias": bias, **scales, "scale": scale}
+        y = _ACTIVATED[activation](matmul(a, b, **how))
+        return y if residual is None else (y + residual).to(dtype)
     return _operator(
         a,
         b,
@@ -89,9 +111,16 @@ def matmul(
     )
 
 
+def _records(inputs: tuple[Any, ...]) -> bool:
+    """Whether torch wants the derivative of what is done to one of these, None among them."""
+    return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs)
+
+
 _library = torch.library.Library("tilec", "DEF")
 _library.define("matmul" + " ".join(SCHEMA.split()))
+_library.define("matmul_gradients" + " ".join(GRADIENTS_SCHEMA.split()))
 _operator = torch.ops.tilec.matmul.default
+_gradients = torch.ops.tilec.matmul_gradients.default
 
 
 def _launch(
@@ -165,7 +194,9 @@ def _backward(ctx: Any, gradient: Any) -> tuple[Any, ...]:
     """Computes the gradients of y = f(z) + r with z = s (a @ b) + bias: products with tilec, the
     rest by torch."""
     a, b, bias, scale, row_scale, column_scale = ctx.saved_tensors
-    of_z = gradient.float() if gradient.dtype != torch.float64 else gradient
+    factors = (ctx.factor, scale, row_scale, column_scale)
+    is_plain = ctx.activation is None and all(factor is None for factor in factors)
+    of_z = gradient if is_plain else _wide(gradient)
     if ctx.activation is not None:
         scales = {"scale": scale, "row_scale": row_scale, "column_scale": column_scale}
         if scale is None:
@@ -173,32 +204,80 @@ def _backward(ctx: Any, gradient: Any) -> tuple[Any, ...]:
         z = matmul(a, b, bias=bias, out_dtype=of_z.dtype, precision=ctx.precision, **scales)
         of_z = _SLOPES[ctx.activation](of_z, z)
     of_product = of_z
-    for factor in (ctx.factor, scale):
+    row = None if row_scale is None else row_scale[..., :, None]
+    for factor in (ctx.factor, scale, row, column_scale):
         of_product = of_product if factor is None else of_product * factor
-    if row_scale is not None:
-        of_product = of_product * row_scale[..., :, None]
-    if column_scale is not None:
-        of_product = of_product * column_scale
     needs = ctx.needs_input_grad
-    of_a = _product_gradient(of_product, b, a, ctx.precision, 0) if needs[0] else None
-    of_b = _product_gradient(of_product, a, b, ctx.precision, 1) if needs[1] else None
-    of_bias = _summed(of_z, bias.shape, bias.dtype) if needs[2] else None
+    of_a, of_b = _product_gradients(of_product, a, b, needs[:2], ctx.precision)
+    of_bias = _summed(_wide(of_z), bias.shape, bias.dtype) if needs[2] else None
     of_residual = _summed(gradient, *ctx.residual) if needs[8] else None
     return (of_a, of_b, of_bias, *[None] * 5, of_residual, *[None] * 5)
 
 
-def _product_gradient(gradient: Any, other: Any, like: Any, precision: str, side: int) -> Any:
-    """Computes gradient @ b^T for a (side 0), a^T @ gradient for b (side 1), in the dtype of
-    `like`."""
-    if like.dim() == 1 or other.dim() == 1:
+def _wide(gradient: Any) -> Any:
+    return gradient if gradient.dtype == torch.float64 else gradient.float()
+
+
+def _product_gradients(
+    gradient: Any, a: Any, b: Any, wanted: Sequence[bool], precision: str
+) -> tuple[Any, Any]:
+    """The gradients of a and b from that of a @ b; None for what is not wanted."""
+    if not any(wanted):
+        return None, None
+    if a.dim() == 1 or b.dim() == 1:
         raise ArgumentError("gradients of matmul need matrices; give vectors a dimension of size 1")
-    mine = gradient.to(other.dtype)
-    if side == 1 and like.dim() == 2:
-        # One product over all rows instead of one a matrix, and their sum.
-        mine, other = mine.flatten(0, -2), other.flatten(0, -2)
-    transposed = other.mT
-    pair = (mine, transposed) if side == 0 else (transposed, mine)
-    return _summed(matmul(*pair, out_dtype=like.dtype, precision=precision), like.shape, like.dtype)
+    if a.dtype == b.dtype:
+        gradient = gradient.to(a.dtype)  # once for both
+    # A second derivative is one of products.
+    find = _products if torch.is_grad_enabled() else _gradients
+    of_a, of_b = find(gradient, a, b, *wanted, precision)
+    return (of_a if wanted[0] else None), (of_b if wanted[1] else None)
+
+
+def _products(gradient: Any, a: Any, b: Any, of_a: bool, of_b: bool, precision: str) -> Any:
+    """What the operator gives, by products that have gradients themselves."""
+
+    def multiply(x: Any, y: Any, dtype: torch.dtype) -> Any:
+        return matmul(x, y, out_dtype=dtype, precision=precision)
+
+    return _both(multiply, gradient, a, b, of_a, of_b)
+
+
+def _launch_gradients(gradient: Any, a: Any, b: Any, of_a: Any, of_b: Any, precision: Any) -> Any:
+    def multiply(x: Any, y: Any, dtype: torch.dtype) -> Any:
+        asked = (None, False, dtype, None, precision)
+        return multiply_plain((x, y, *[None] * 6), asked, (), 1.0, None, None, False)
+
+    return _both(multiply, gradient, a, b, of_a, of_b)
+
+
+def _both(multiply: Any, gradient: Any, a: Any, b: Any, of_a: bool, of_b: bool) -> Any:
+    """Gives gradient @ b^T and a^T @ gradient, in the dtypes of a and b; nothing for what is not
+    wanted."""
+    first, second = _nothing_like(a), _nothing_like(b)
+    if of_a:
+        first = multiply(gradient.to(b.dtype), b.mT, a.dtype)
+        first = _summed(first, a.shape, a.dtype)
+    if of_b:
+        mine = gradient.to(a.dtype)
+        if b.dim() == 2:  # one product over all rows instead of one a matrix, and their sum
+            mine, a = mine.flatten(0, -2), a.flatten(0, -2)
+        second = _summed(multiply(a.mT, mine, b.dtype), b.shape, b.dtype)
+    return first, second
+
+
+def _nothing_like(x: Any) -> Any:
+    return x.new_empty(0)
+
+
+_library.impl("matmul_gradients", _launch_gradients, "CompositeExplicitAutograd")
+
+
+@torch.library.register_fake(GRADIENTS, lib=_library)
+def _shapes_of_gradients(gradient: Any, a: Any, b: Any, of_a: bool, of_b: bool, _: str) -> Any:
+    """Empty tensors of the results' shapes and dtypes, sizes symbolic or not."""
+    first = a.new_empty(a.shape) if of_a else _nothing_like(a)
+    return first, b.new_empty(b.shape) if of_b else _nothing_like(b)
 
 
 def _summed(gradient: Any, shape: Any, dtype: torch.dtype) -> Any:
