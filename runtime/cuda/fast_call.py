@@ -84,19 +84,18 @@ def _tilec_key({signature}):
 @dataclass(frozen=True)
 class FastCall:
     """`call`: the generated function. `key`: what it looks plans up under, from the arguments.
-    `lists`: of each list, its position among the arguments and among arrays, and whether its arrays
-    are flat."""
+    `lists`: of each list, its position among the arguments and among arrays."""
 
     call: Callable[..., None]
     key: Callable[..., Any]
     local: threading.local
-    lists: tuple[tuple[int, int, bool], ...] = ()
+    lists: tuple[tuple[int, int], ...] = ()
 
     def remember(self, values: Sequence[Any], arrays: Sequence[ArrayView], plan: Plan) -> None:
         """Makes later calls of this thread with arguments like `values` use `plan`. `arrays`: what
         arrays and lists among them were launched as, in order."""
-        for position, number, flat in self.lists:
-            known = self.local.__dict__.setdefault(f"list{position}", KnownLists(flat=flat))
+        for position, number in self.lists:
+            known = self.local.__dict__.setdefault(f"list{position}", KnownLists())
             placed = arrays[number]
             assert isinstance(placed, PlacedList)
             known.remember(values[position], placed)
@@ -149,12 +148,12 @@ def build_fast_call(
     kinds = ("array", *LISTS)
     arrays = _names(arguments, *kinds)
     lists = tuple(
-        (position, arrays.index(argument.name), argument.kind == "flat_arrays")
+        (position, arrays.index(argument.name))
         for position, argument in enumerate(arguments)
         if argument.kind in LISTS
     )
-    found = [f"_tilec_l{n} = _tilec_local.list{p}({arrays[n]}, stream)" for p, n, _ in lists]
-    for _, number, _ in lists:
+    found = [f"_tilec_l{n} = _tilec_local.list{p}({arrays[n]}, stream)" for p, n in lists]
+    for _, number in lists:
         arrays[number] = f"_tilec_l{number}"
     pointers = [f"_tilec_p{number}" for number in range(len(arrays))]
     read = [

@@ -7,6 +7,7 @@ import struct
 import sys
 from collections.abc import Iterator, Sequence
 from math import prod
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -36,6 +37,21 @@ class Tensor(FakeTensor):
         return self.strides == FakeTensor(shape=self.shape).strides
 
 
+class Guards:
+    """Compares tensors as torch's `TensorGuards` does (`test_known_lists.py` asks torch's own)."""
+
+    def __init__(self, *tensors: Tensor, **sizes: Any) -> None:
+        assert [*sizes] == ["dynamic_dims_sizes", "dynamic_dims_strides"]
+        self.seen = list(map(self.look, tensors))
+
+    def look(self, tensor: Tensor) -> Any:
+        kind = (type(tensor), tensor.dtype, tensor.index, tensor.is_negated, tensor.requires_grad)
+        return (*kind, tensor.shape, tensor.strides)
+
+    def check(self, *tensors: Tensor) -> bool:
+        return list(map(self.look, tensors)) == self.seen
+
+
 class Compiler:
     """A kernel for each class of lists, and how often it was asked for one."""
 
@@ -56,6 +72,8 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
     for found in installed(monkeypatch, FakeDriver()):
         module: Any = sys.modules["torch"]
         module.Tensor = Tensor
+        guards = SimpleNamespace(TensorGuards=Guards)
+        module._C._dynamo = SimpleNamespace(guards=guards)
         yield found
 
 
