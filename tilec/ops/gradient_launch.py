@@ -46,7 +46,7 @@ def attention_gradients(
     arrays = (q, k, v, out, do, logs, sinks, starts, key_starts, None)
     seen = look(arrays, kind_of(options, device))
     if seen is not None and (known := _known.find(seen[0])) is not None:
-        dq, (_, *others) = known.launch_all(None, seen[1], seed)
+        dq, (_, *others) = known.launch_all(None, seen[1], options.seed)
         return (dq, *others)
     call = Call(dict(zip(ARRAYS, arrays, strict=True)), device, None)
     plan = plan_attention(call.views, options)

@@ -230,7 +230,7 @@ def _product_gradients(
         gradient = gradient.to(a.dtype)  # once for both
     # A second derivative is one of products.
     find = _products if torch.is_grad_enabled() else _gradients
-    of_a, of_b = find(gradient, a, b, *wanted, precision)
+    of_a, of_b = find(gradient, a, b, wanted[0], wanted[1], precision)
     return (of_a if wanted[0] else None), (of_b if wanted[1] else None)
 
 
