@@ -12,6 +12,7 @@ from attention_reference import attended, error
 from target_names import MAIN
 
 import tilec
+from tilec.ops.attention_options import NAMES, Asked
 from tilec.runtime.errors import ArgumentError
 
 CASES = {
@@ -86,6 +87,7 @@ MISTAKES: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((Q, K, K, READ_ONLY), {}, "argument 'out': the array is read-only"),
     ((Q, K, K, Q), {}, "argument 'out': it overlaps 'q' in memory"),
     ((Q, K, K), {"causal": 1}, "argument 'causal': expected True or False, found 1"),
+    ((Q, K, K), {"casual": True}, "argument 'casual': attention takes arrays, and causal, window"),
     ((Q, K, K), {"window": 4}, "argument 'window': it counts keys up to the query's: causal=True"),
     ((Q, K, K), {"window": 0}, "argument 'window': expected None or 1 or more, found 0"),
     ((Q, K, K), {"scale": -1}, "argument 'scale': expected a positive number, found -1"),
@@ -132,3 +134,7 @@ def test_mistakes(arrays: tuple[Any, ...], named: dict[str, Any], text: str) -> 
     with pytest.raises(ArgumentError) as error:
         tilec.ops.attention(*arrays, **named, device="emulator")
     assert text in str(error.value)
+
+
+def test_type_checkers_see_every_option() -> None:
+    assert tuple(Asked.__annotations__) == NAMES

@@ -14,7 +14,8 @@ import jax
 from tilec.jax.devices import default_device, place_of
 from tilec.jax.kernel_call import array_of, call
 from tilec.ops import attention_kernel, gradient_kernels
-from tilec.ops.attention_plan import Options, Plan, plan_attention
+from tilec.ops.attention_options import Options
+from tilec.ops.attention_plan import Plan, plan_attention
 
 
 def attention(
@@ -31,20 +32,18 @@ def attention(
     Differentiable, in reverse, with respect to q, k and v, once; `jax.vmap` launches once for each
     element. ArgumentError, while JAX traces, names the argument that is wrong.
     """
-    return _attend(q, k, v, causal, window, scale)
+    return _attend(q, k, v, Options(causal, window, scale))
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(3, 4, 5))
-def _attend(q: Any, k: Any, v: Any, causal: bool, window: int | None, scale: float | None) -> Any:
+@partial(jax.custom_vjp, nondiff_argnums=(3,))
+def _attend(q: Any, k: Any, v: Any, options: Options) -> Any:
     """The result; see `attention`."""
-    return _forward(q, k, v, causal, window, scale)[0]
+    return _forward(q, k, v, options)[0]
 
 
-def _forward(
-    q: Any, k: Any, v: Any, causal: bool, window: int | None, scale: float | None
-) -> tuple[Any, Any]:
+def _forward(q: Any, k: Any, v: Any, options: Options) -> tuple[Any, Any]:
     """The result, and what its gradients need: the arrays, and a number a query."""
-    plan = _plan(q, k, v, causal, window, scale)
+    plan = _plan(q, k, v, options)
     out, logs = (
         jax.numpy.zeros(plan.out_shape, plan.dtype.array),
         jax.numpy.zeros(plan.logs_shape, jax.numpy.float32),
@@ -56,12 +55,10 @@ def _forward(
     return out, (q, k, v, out, logs)
 
 
-def _backward(
-    causal: bool, window: int | None, scale: float | None, saved: Any, gradient: Any
-) -> tuple[Any, Any, Any]:
+def _backward(options: Options, saved: Any, gradient: Any) -> tuple[Any, Any, Any]:
     """The gradients of q, k and v, by the kernels of `tilec.ops.attention_gradients`."""
     q, k, v, out, logs = saved
-    plan = _plan(q, k, v, causal, window, scale)
+    plan = _plan(q, k, v, options)
     dq, dk, dv = (jax.ShapeDtypeStruct(x.shape, x.dtype) for x in (q, k, v))
     if 0 in plan.out_shape or 0 in k.shape:
         return tuple(jax.numpy.zeros(x.shape, x.dtype) for x in (dq, dk, dv))
@@ -73,12 +70,12 @@ def _backward(
     return dq, *call(gradient_kernels.key_gradients, *seen, dk, dv, **given)
 
 
-def _plan(q: Any, k: Any, v: Any, causal: bool, window: int | None, scale: float | None) -> Plan:
+def _plan(q: Any, k: Any, v: Any, options: Options) -> Plan:
     """The plan, for arrays as they are described. ArgumentError names the one that is wrong."""
     place = place_of(default_device(attention_kernel.attention))
     arrays = {"q": q, "k": k, "v": v}
     views = {name: array_of(name, value).view(place) for name, value in arrays.items()}
-    return plan_attention(views, Options(causal, window, scale))
+    return plan_attention(views, options)
 
 
 def _given(plan: Plan) -> dict[str, Any]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilec.ops.attention_launch import launch_attention
-from tilec.ops.attention_plan import Options
+from tilec.ops.attention_options import Asked, Options
 from tilec.ops.plain_product import GradientWanted
 from tilec.runtime.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 def attention(
@@ -18,22 +21,15 @@ def attention(
     v: Any,
     out: Any = None,
     *,
-    causal: bool = False,
-    window: int | None = None,
-    scale: float | None = None,
-    cap: float | None = None,
     sinks: Any = None,
-    dropout: float = 0.0,
-    seed: int | None = None,
     starts: Any = None,
     key_starts: Any = None,
-    longest: int | None = None,
-    longest_key: int | None = None,
     lengths: Any = None,
     table: Any = None,
     logs: Any = None,
     device: Any = None,
     stream: Any = None,
+    **asked: Unpack[Asked],
 ) -> Any:
     """`softmax(q @ k^T * scale) @ v`, scores in f32, never in memory.
 
@@ -69,25 +65,22 @@ def attention(
     """
     torch = sys.modules.get("torch")
     arrays = {"sinks": sinks, "starts": starts, "key_starts": key_starts}
-    caches = {"lengths": lengths, "table": table}
+    arrays |= {"lengths": lengths, "table": table}
     placed = {"out": out, "logs": logs}
-    asked = (causal, window, scale, cap, dropout, seed, longest, longest_key)
     if torch is None or not torch.compiler.is_compiling():
-        values = {"q": q, "k": k, "v": v, **placed, **arrays, **caches}
+        values = {"q": q, "k": k, "v": v, **placed, **arrays}
         try:
-            return launch_attention(values, Options(*asked), device, stream)
+            return launch_attention(values, Options.of(asked), device, stream)
         except GradientWanted:
             pass  # which the operator computes
-    return _as_operator(
-        (q, k, v), {**arrays, **caches}, {**placed, "device": device, "stream": stream}, asked
-    )
+    return _as_operator((q, k, v), arrays, {**placed, "device": device, "stream": stream}, asked)
 
 
 def _as_operator(
     qkv: tuple[Any, Any, Any],
     arrays: Mapping[str, Any],
     placed: Mapping[str, Any],
-    asked: tuple[Any, ...],
+    asked: Asked,
 ) -> Any:
     """The call where torch traces the caller, which must not see what a launch looks at, or wants
     its gradient."""
@@ -100,16 +93,4 @@ def _as_operator(
                 f"argument {name!r}: where torch traces attention or wants its gradient, the "
                 "result is a new tensor where q, k and v are, on the current stream"
             )
-    causal, window, scale, cap, dropout, seed, longest, longest_key = asked
-    return operator(
-        *qkv,
-        causal=causal,
-        window=window,
-        scale=scale,
-        cap=cap,
-        dropout=dropout,
-        seed=seed,
-        longest=longest,
-        longest_key=longest_key,
-        **arrays,
-    )
+    return operator(*qkv, **arrays, **asked)

@@ -12,7 +12,8 @@ from tilec.call.jit import Kernel
 from tilec.costs.machine import machine_of
 from tilec.hardware.powers import power_above
 from tilec.ops import attention_kernel, decode_kernels, gradient_kernels, packed_kernels
-from tilec.ops.attention_plan import PACKED, Options, Plan, plan_attention
+from tilec.ops.attention_options import Options
+from tilec.ops.attention_plan import PACKED, Plan, plan_attention
 from tilec.ops.batch_dimensions import with_dimensions
 from tilec.ops.known_calls import KnownCall, KnownCalls, look
 from tilec.ops.launch_steps import FACTOR, Made, OwnArrays, Step
@@ -155,7 +156,7 @@ def kind_of(options: Options, device: Any) -> tuple[Any, ...]:
     seed = options.seed
     # A kernel's number is as wide as the seed; True and 1 are the same key, but not the same call.
     kind = -(2**31) <= seed < 2**31 if seed.__class__ is int else seed
-    return (kind, options.asked, options.causal.__class__, options.window.__class__, device)
+    return (kind, options.without_seed, options.causal.__class__, options.window.__class__, device)
 
 
 def _attend(call: Call, plan: Plan) -> None:

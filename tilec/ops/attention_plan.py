@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import tilec.language as tl
+from tilec.ops.attention_options import Options
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.terms.dtypes import BY_MLIR, DType
@@ -32,26 +33,6 @@ _AXES = {
     PAGED: "(pages, keys of one, heads, elements of a head)",
 }
 _INDEX = ("i32",)
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a call asks for beside arrays, as the caller says it."""
-
-    causal: Any = False
-    window: Any = None
-    scale: Any = None
-    cap: Any = None
-    dropout: Any = 0.0
-    seed: Any = None
-    longest: Any = None
-    longest_key: Any = None
-
-    @property
-    def asked(self) -> tuple[Any, ...]:
-        """All of it but the seed."""
-        sizes = self.longest, self.longest_key
-        return (self.causal, self.window, self.scale, self.cap, self.dropout, *sizes)
 
 
 @dataclass(frozen=True)

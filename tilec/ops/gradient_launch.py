@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tilec.language as tl
 from tilec.ops.attention_launch import Call, kind_of
-from tilec.ops.attention_plan import PACKED, Options, Plan, plan_attention
+from tilec.ops.attention_options import Asked, Options
+from tilec.ops.attention_plan import PACKED, Plan, plan_attention
 from tilec.ops.known_calls import KnownCall, KnownCalls, look
 from tilec.ops.launch_steps import Made
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 ARRAYS = ("q", "k", "v", "out", "do", "logs", "sinks", "starts", "key_starts", "dq")
 """The arrays of a call, in the order in which they are looked at; the last is its result, beside
@@ -23,18 +27,11 @@ def attention_gradients(
     out: Any,
     logs: Any,
     *,
-    causal: bool = False,
-    window: int | None = None,
-    scale: float | None = None,
-    cap: float | None = None,
     sinks: Any = None,
-    dropout: float = 0.0,
-    seed: int | None = None,
     starts: Any = None,
     key_starts: Any = None,
-    longest: int | None = None,
-    longest_key: int | None = None,
     device: Any = None,
+    **asked: Unpack[Asked],
 ) -> tuple[Any, ...]:
     """The gradients of q, k and v, new row-major arrays of their dtype, from that of the result;
     with `sinks` theirs behind them, f32.
@@ -42,7 +39,7 @@ def attention_gradients(
     `do`: the gradient of `out`; `out`, `logs`: what `attention` gave for the same q, k, v and
     options. The same bits at every call. ArgumentError names the argument that is wrong.
     """
-    options = Options(causal, window, scale, cap, dropout, seed, longest, longest_key)
+    options = Options.of(asked)
     arrays = (q, k, v, out, do, logs, sinks, starts, key_starts, None)
     seen = look(arrays, kind_of(options, device))
     if seen is not None and (known := _known.find(seen[0])) is not None:

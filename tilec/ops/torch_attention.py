@@ -10,21 +10,24 @@ Two operators: `torch.ops.tilec.attention`, which also gives what gradients need
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from tilec.ops.attention_launch import launch_attention
-from tilec.ops.attention_plan import Options
+from tilec.ops.attention_options import Asked, Options, check_names
 from tilec.ops.gradient_launch import attention_gradients
 from tilec.runtime.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 NAME, GRADIENTS = "tilec::attention", "tilec::attention_gradients"
 
 _ARRAYS = "Tensor? sinks, Tensor? starts, Tensor? key_starts"
 _OPTIONS = (
-    "bool causal, int? window, float? scale, float? cap, float dropout, int? seed, "
-    "SymInt? longest, SymInt? longest_key"
+    "bool causal=False, int? window=None, float? scale=None, float? cap=None, "
+    "float dropout=0.0, int? seed=None, SymInt? longest=None, SymInt? longest_key=None"
 )
 _library = torch.library.Library("tilec", "FRAGMENT")
 _library.define(
@@ -44,25 +47,17 @@ def attention(
     k: torch.Tensor,
     v: torch.Tensor,
     *,
-    causal: bool = False,
-    window: int | None = None,
-    scale: float | None = None,
-    cap: float | None = None,
     sinks: torch.Tensor | None = None,
-    dropout: float = 0.0,
-    seed: int | None = None,
     starts: torch.Tensor | None = None,
     key_starts: torch.Tensor | None = None,
-    longest: int | None = None,
-    longest_key: int | None = None,
     lengths: torch.Tensor | None = None,
     table: torch.Tensor | None = None,
+    **asked: Unpack[Asked],
 ) -> torch.Tensor:
     """See `tilec.ops.attention`; the result is a new tensor, differentiable once with respect to q,
     k, v and sinks, but with `lengths` and `table`, and of fp8, not at all."""
-    arrays = (sinks, starts, key_starts, lengths, table)
-    options = (causal, window, scale, cap, float(dropout), seed, longest, longest_key)
-    return _operator(q, k, v, *arrays, *options)[0]
+    check_names(asked)
+    return _operator(q, k, v, sinks, starts, key_starts, lengths, table, **asked)[0]
 
 
 def _launch(
