@@ -28,17 +28,16 @@ Does not handle: blocks in which a branch or a loop multiplies, too; products of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.effects import is_fill
 from tilec.dialects.gpu_tile import (
     BufferView,
     ConvertLayoutOp,
     RingReleaseOp,
-    RingSlotOp,
     RingWaitOp,
     WgmmaFenceOp,
     WgmmaMeanwhileOp,
@@ -48,6 +47,7 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.passes.analysis.issue_order import is_free, ring_turn
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.dots.issued_products import IssuedProduct, find_product, products_of
 from tilec.passes.rewriting.loops import behind, enclosing_ops, in_block
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.walk import find_ops, kernels, users_of
@@ -83,24 +83,7 @@ def _blocks(block: ir.Block) -> list[ir.Block]:
     """The blocks, this one and those inside its ops, that multiply."""
     inner = [b for view in block.operations for r in view.operation.regions for b in r.blocks]
     found = [each for one in inner for each in _blocks(one)]
-    here = any(isinstance(view, WgmmaOp) for view in block.operations)
-    return [*found, *([block] if here else [])]
-
-
-@dataclass
-class _Product:
-    """One group, from its sum's registers to the wait for it."""
-
-    fence: WgmmaFenceOp
-    multiply: WgmmaOp
-    wait: WgmmaWaitOp
-
-    @property
-    def turns(self) -> list[RingSlotOp | RingWaitOp | None]:
-        """Those whose slots it reads; None for an operand that lies in none."""
-        return [
-            ring_turn(v) if is_buffer(v) else None for v in (self.multiply.lhs, self.multiply.rhs)
-        ]
+    return [*found, *([block] if products_of(block) else [])]
 
 
 class _Block:
@@ -150,7 +133,7 @@ class _Block:
             if self._move([op for op in needed if order[op] > order[anchor]], behind(anchor)):
                 anchor = product.multiply.operation
 
-    def _needed(self, product: _Product) -> list[ir.Operation] | None:
+    def _needed(self, product: IssuedProduct) -> list[ir.Operation] | None:
         """The ops of the block up to a product's issue, in order, if they may stand further up."""
         operands = [v for v in (product.multiply.lhs, product.multiply.rhs) if is_buffer(v)]
         if not all(map(self._is_there, operands)):
@@ -181,7 +164,7 @@ class _Block:
 
     def _turns_of(self, ring: ir.Value) -> int:
         """How many slots of a ring the block waits for: the second may want the first's return."""
-        waits = [view for view in self._block.operations if isinstance(view, RingWaitOp)]
+        waits = of_kind(self._block.operations, RingWaitOp)
         return sum(wait.ring == ring for wait in waits)
 
     def _issue_together(self) -> None:
@@ -199,22 +182,16 @@ class _Block:
             issue = [*self._packing(product), product.fence.operation, product.multiply.operation]
             self._move([*issue, product.wait.operation, *self._releases(product)], place)
 
-    def _readers(self, product: _Product) -> list[ir.Operation]:
+    def _readers(self, product: IssuedProduct) -> list[ir.Operation]:
         """The ops of the block that read a product's sum."""
         return [in_block(use.owner.operation, self._block) for use in product.wait.result.uses]
 
-    def _releases(self, product: _Product) -> list[ir.Operation]:
+    def _releases(self, product: IssuedProduct) -> list[ir.Operation]:
         """What gives back, behind a product's wait, the slots that it reads."""
-        slots, order = [turn.slot for turn in product.turns if turn is not None], self._order()
-        return [
-            view.operation
-            for view in self._block.operations
-            if isinstance(view, RingReleaseOp)
-            and view.slot in slots
-            and order[view] > order[product.wait]
-        ]
+        order = self._order()
+        return [r.operation for r in product.releases if order[r] > order[product.wait]]
 
-    def _packing(self, product: _Product) -> list[ir.Operation]:
+    def _packing(self, product: IssuedProduct) -> list[ir.Operation]:
         """The ops of the block that write the registers which a product reads, and nothing else:
         what narrows its operand."""
         found: list[ir.Operation] = []
@@ -229,7 +206,7 @@ class _Block:
             (value,) = op.operands
         return found
 
-    def _sink(self, product: _Product) -> None:
+    def _sink(self, product: IssuedProduct) -> None:
         """Rule 3."""
         ops, order = [view.operation for view in self._block.operations], self._order()
         at = order[product.wait]
@@ -262,29 +239,20 @@ class _Block:
         return beside
 
 
-def _products(block: ir.Block) -> list[_Product]:
+def _products(block: ir.Block) -> list[IssuedProduct]:
     """The products of a block in order; none where one is not waited for right away, or a branch or
     a loop inside multiplies, too."""
-    found: list[_Product] = []
+    found: list[IssuedProduct] = []
     for view in block.operations:
         inner = find_ops(view.operation, WgmmaOp, WgmmaWaitOp)
         if isinstance(view, WgmmaOp):
-            product = _product(view)
+            product = find_product(view, block)
             if product is None:
                 return []
             found.append(product)
         elif inner and not isinstance(view, WgmmaWaitOp):
             return []
     return found
-
-
-def _product(multiply: WgmmaOp) -> _Product | None:
-    uses, fence = list(multiply.result.uses), multiply.acc.owner
-    wait = uses[0].owner.opview if len(uses) == 1 else None
-    if not isinstance(wait, WgmmaWaitOp) or not isinstance(fence, WgmmaFenceOp) or wait.pending:
-        return None
-    blocks = [op.operation.block for op in (multiply, fence, wait)]
-    return _Product(fence, multiply, wait) if blocks.count(blocks[0]) == 3 else None
 
 
 def _is_work(op: ir.Operation) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.gpu_tile import (
     RingReleaseOp,
     RingSlotOp,
@@ -24,14 +25,14 @@ _ISSUING = (RingWaitOp, WgmmaFenceOp, WgmmaOp)
 
 @dataclass
 class IssuedProduct:
-    """A matrix instruction with its fence and wait, the turns of rings whose slots it reads, and
-    what releases them."""
+    """A matrix instruction with its fence and wait in one block, what releases the slots of rings
+    that it reads there, and those of their turns that begin there."""
 
     fence: WgmmaFenceOp
     multiply: WgmmaOp
     wait: WgmmaWaitOp
-    releases: list[RingReleaseOp] = field(default_factory=list)
-    turns: list[RingSlotOp | RingWaitOp] = field(default_factory=list)
+    releases: list[RingReleaseOp]
+    turns: list[RingSlotOp | RingWaitOp]
 
     @property
     def starts_from_constant(self) -> bool:
@@ -49,7 +50,7 @@ class IssuedProduct:
 
 def products_of(body: ir.Block) -> list[WgmmaOp]:
     """The matrix instructions of a loop's body, not those inside its ops."""
-    return [view for view in body.operations if isinstance(view, WgmmaOp)]
+    return of_kind(body.operations, WgmmaOp)
 
 
 def starts_from_constant(multiply: WgmmaOp) -> bool:
@@ -62,7 +63,7 @@ def starts_from_constant(multiply: WgmmaOp) -> bool:
 
 
 def find_product(multiply: WgmmaOp, body: ir.Block) -> IssuedProduct | None:
-    """What belongs to a matrix instruction of a loop's body; None where it is not issued and waited
+    """What belongs to a matrix instruction of a block; None where it is not issued and waited
     for in one place."""
     fence, uses = multiply.acc.owner, list(multiply.result.uses)
     wait = uses[0].owner.opview if len(uses) == 1 else None
@@ -70,13 +71,9 @@ def find_product(multiply: WgmmaOp, body: ir.Block) -> IssuedProduct | None:
         return None
     if any(op.operation.block != body for op in (fence, wait)):
         return None
-    product = IssuedProduct(fence, multiply, wait)
-    for operand in (multiply.lhs, multiply.rhs):
-        turn = ring_turn(operand)
-        if turn is not None and turn.operation.block == body:
-            product.turns.append(turn)
-    slots = [turn.slot for turn in product.turns]
-    product.releases = [
-        view for view in body.operations if isinstance(view, RingReleaseOp) and view.slot in slots
-    ]
-    return product
+    found = [ring_turn(operand) for operand in (multiply.lhs, multiply.rhs)]
+    turns = [turn for turn in found if turn is not None]
+    slots = [turn.slot for turn in turns]
+    releases = [one for one in of_kind(body.operations, RingReleaseOp) if one.slot in slots]
+    turns = [turn for turn in turns if turn.operation.block == body]
+    return IssuedProduct(fence, multiply, wait, releases, turns)
