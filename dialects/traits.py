@@ -14,6 +14,10 @@ Place = tuple[ir.Value, str]
 """Where who waits is told: a ring and its side, "full" or "free"; mbarriers, and ""."""
 
 
+Groups = list[list[ir.Value]]
+"""Of an op's operands and results."""
+
+
 class Until(Enum):
     """The event that ends what an op does to memory after it was issued."""
 
@@ -86,6 +90,11 @@ class OpTraits(ir.OpView):
         """The feature that the op needs of the hardware: its class's `needs`, where no attribute
         decides."""
         return self.NEEDS
+
+    def alike(self) -> Groups:
+        """The groups of its tiles that want one layout each, the first's of the group."""
+        op = self.operation
+        return [[*op.results, *op.operands]] if self.ONE_LAYOUT else []
 
     def by_one_thread(self) -> bool:
         """Whether one thread may run the op for all of its role."""

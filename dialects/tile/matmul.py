@@ -12,6 +12,7 @@ from tilec.dialects.attributes import STRING, one_of, options
 from tilec.dialects.constraints import TILE
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.tile.dialect import Op
+from tilec.dialects.traits import Groups
 from tilec.dialects.types import element, shape, show
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.target import Feature
@@ -55,6 +56,10 @@ class DotOp(Op, name="dot", pure=True, lowered=False):
         """The feature that the instruction needs, once one is chosen."""
         named = self.options.get("instruction")
         return None if named is None else find_instruction(named).feature
+
+    def alike(self) -> Groups:
+        """See `OpTraits`."""
+        return [[self.result, self.acc]]
 
     def check(self) -> str | None:
         if self.result.type != self.acc.type:

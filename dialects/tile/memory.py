@@ -10,6 +10,7 @@ from tilec.dialects.attributes import BOOL, INT, INTS, SCALAR, one_of, options
 from tilec.dialects.constraints import ARRAY, INDEX, TILE
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.tile.dialect import Op
+from tilec.dialects.traits import Groups
 from tilec.dialects.types import byte_width, element, is_float, is_integer, shape, show
 
 CACHE_HINTS = ("evict_first", "evict_last", "no_allocate", "streaming")
@@ -218,6 +219,10 @@ class ScatterOp(Indexed, name="scatter"):
     mask = Operand(TILE)
     indices = Operand(TILE, variadic=True)
     options = Attribute(options(cache=one_of(*CACHE_HINTS), run=INTS), default={})
+
+    def alike(self) -> Groups:
+        """See `OpTraits`."""
+        return [[self.mask, *self.indices, self.value]]
 
     def check(self) -> str | None:
         return (

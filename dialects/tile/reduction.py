@@ -11,6 +11,7 @@ from tilec.dialects.attributes import BOOL, INT
 from tilec.dialects.constraints import TILE
 from tilec.dialects.op import Attribute, Operand, Region, Result
 from tilec.dialects.tile.dialect import Op
+from tilec.dialects.traits import Groups
 from tilec.dialects.types import element, shape, show, with_shape
 
 
@@ -69,6 +70,10 @@ class ReduceOp(Combining, name="reduce"):
     def infer_types(cls, inputs: Sequence[ir.Value], *, axis: int, **_: Any) -> list[ir.Type]:
         return [with_shape(v, shape(v)[:axis] + shape(v)[axis + 1 :]) for v in inputs]
 
+    def alike(self) -> Groups:
+        """See `OpTraits`."""
+        return [self.inputs, self.outputs]
+
     def check(self) -> str | None:
         wrong = check_combination(self.inputs, self.axis, self.body)
         if wrong:
@@ -120,6 +125,10 @@ class HistogramOp(Op, name="histogram", pure=True, lowered=False):
     values = Operand(TILE)
     mask = Operand(TILE)
     result = Result(TILE)
+
+    def alike(self) -> Groups:
+        """See `OpTraits`."""
+        return [[self.values, self.mask]]
 
     def check(self) -> str | None:
         wrong = check_counted(self.values, self.mask)

@@ -12,6 +12,7 @@ from tilec.dialects.attributes import INT, INTS
 from tilec.dialects.constraints import TILE
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.tile.dialect import Op
+from tilec.dialects.traits import Groups
 from tilec.dialects.types import element, is_integer, shape, show, with_shape
 
 
@@ -130,6 +131,11 @@ class JoinOp(Op, name="join", pure=True, in_thread=True, moves=True):
         sizes[axis] = sum(shape(v)[axis] for v in inputs)
         return [with_shape(inputs[0], sizes)]
 
+    def alike(self) -> Groups:
+        """See `OpTraits`; the first where it is of the rest's size."""
+        first, *rest = self.inputs
+        return [[*rest, *(v for v in [first] if rest and v.type == rest[0].type)]]
+
     def check(self) -> str | None:
         result, axis = shape(self.result), self.axis
         wrong = _check_axis(axis, len(result))
@@ -160,6 +166,10 @@ class SplitOp(Op, name="split", pure=True, moves=True):
     src = Operand(TILE)
     parts = Result(TILE, variadic=True)
     axis = Attribute(INT)
+
+    def alike(self) -> Groups:
+        """See `OpTraits`."""
+        return [self.parts]
 
     def check(self) -> str | None:
         source, axis = shape(self.src), self.axis
@@ -194,6 +204,10 @@ class TakeOp(Op, name="take", pure=True, lowered=False):
     @classmethod
     def infer_types(cls, src: Any, indices: Any, *, axis: int) -> list[ir.Type]:
         return [with_shape(src, shape(indices))]
+
+    def alike(self) -> Groups:
+        """See `OpTraits`."""
+        return [[self.result, self.indices]]
 
     def check(self) -> str | None:
         source, index, axis = shape(self.src), shape(self.indices), self.axis

@@ -114,23 +114,10 @@ def equal_layout_edges(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
     view = op.opview
     if op.name.startswith("scf."):
         yield from _control_edges(op)
-    elif isinstance(view, tile.DotOp):
-        yield from _led(view.result, view.acc)
-    elif isinstance(view, tile.ReduceOp):
-        yield from _led(*view.inputs)
-        yield from _led(*view.outputs)
-    elif isinstance(view, tile.TakeOp):
-        yield from _led(view.result, view.indices)
-    elif isinstance(view, tile.HistogramOp):
-        yield from _led(view.values, view.mask)
-    elif isinstance(view, tile.ScatterOp):
-        yield from _led(view.mask, *view.indices, view.value)
-    elif isinstance(view, tile.SplitOp):
-        yield from _led(*view.parts)
-    elif isinstance(view, tile.JoinOp):
-        first, *rest = view.inputs
-        yield from _led(*rest, *(v for v in [first] if rest and v.type == rest[0].type))
-    elif is_elementwise(op) or (isinstance(view, TileOp) and view.ONE_LAYOUT):
+    elif isinstance(view, TileOp):
+        for group in view.alike():
+            yield from _led(*group)
+    elif is_elementwise(op):
         yield from _led(*op.results, *op.operands)
 
 
