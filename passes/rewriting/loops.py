@@ -11,13 +11,12 @@ from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile import LaunchCount
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import binary, constant
-from tilec.passes.rewriting.walk import all_ops
+from tilec.passes.rewriting.walk import all_ops, ops_named
 
 
 def find_loops(module: ir.Module | ir.Operation) -> list[ir.Operation]:
     """Lists every scf.for of a module or a function, inner before outer."""
-    ops = all_ops(module.operation, inner_first=True)
-    return [op for op in ops if op.name == "scf.for"]
+    return ops_named(module.operation, ("scf.for",))
 
 
 def is_inside(value: ir.Value, op: ir.Operation) -> bool:
