@@ -153,6 +153,14 @@ def test_output_that_cannot_be_written_is_an_error(
     assert done.returncode == AT_FAULT
 
 
+def test_a_script_whose_output_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("print('hello', flush=True)\n")
+    done = _in_shell(f"{sys.executable} -m tilec run {tmp_path}/script.py >/dev/full")
+    assert done.stderr.splitlines()[-1].startswith("error: cannot write standard output: No space")
+    assert "Traceback" not in done.stderr
+    assert done.returncode == AT_FAULT
+
+
 def test_streams_that_are_closed(tmp_path: Path) -> None:
     (tmp_path / "k.tile").write_text(GOOD)
     (tmp_path / "wrong.tile").write_text("wrong")

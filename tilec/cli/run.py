@@ -19,6 +19,7 @@ from types import TracebackType
 
 from tilec.cli.arguments import split_name
 from tilec.cli.parser import Parser
+from tilec.cli.streams import write_out
 from tilec.cli.triton_kernels import take_over_as_asked, take_over_on_import
 from tilec.messages.diagnostics import CompileError, InternalError
 from tilec.runtime.device import EMULATOR, device
@@ -86,6 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
     except (ArgumentError, ArtefactError, DeviceError) as error:
         raise CompileError(str(error), notes=[_where(error.__traceback__, path)]) from None
     except Exception as error:  # the script's own failure is shown as Python shows it
+        if isinstance(error, OSError):
+            write_out("")  # says so where it was standard output that took no more
         traceback.print_exception(type(error), error, _from_file(error.__traceback__, path))
         return 1
     return 0
