@@ -23,6 +23,7 @@ from tilec.refit.common_products import common_products
 from tilec.refit.compile_ahead import compile_all
 from tilec.refit.drawn_products import DrawnProduct
 from tilec.refit.drawn_tiles import NEAR
+from tilec.refit.measuring import COMPILING
 from tilec.refit.product_timing import ProductTimer, WrongResult
 from tilec.runtime.cuda.driver import CudaError
 
@@ -47,11 +48,12 @@ def measure_table(
     Of each product the best `tiles` by prediction are timed. `complain` hears of what does not
     compile, and of products that `minutes` do not suffice for.
     """
-    until = monotonic() + 60 * minutes
+    begun = monotonic()
+    until = begun + 60 * minutes
     products = dict.fromkeys(common_products(machine.target))
     jobs = [(product, near_tiles(product, machine, tiles)) for product in products]
     with _bar("compiling", len(jobs)) as bar:
-        failures = compile_all(jobs, device.name, until, bar.update)
+        failures = compile_all(jobs, device.name, begun + 60 * minutes * COMPILING, bar.update)
     found: dict[str, MeasuredTile] = {}
     wrong: list[str] = []
     count = 0
