@@ -89,6 +89,43 @@ def products() -> Rows:
     }
 
 
+def gradients() -> Rows:
+    """Products and launches whose gradient torch records, and with their backward; a launch as the
+    operator that compiled graphs hold."""
+    if torch is None:
+        return {}
+    import tilec.runtime.torch_operator as operators
+    from tilec.examples.softmax import softmax
+
+    t, u = (torch.randn(SIZE, SIZE, device="cuda").bfloat16().requires_grad_() for _ in range(2))
+    g, x, y = (torch.randn(SIZE, SIZE, device="cuda").bfloat16() for _ in range(3))
+    recorded: list[Any] = []
+    asked = operators._operator
+    operators._operator = lambda *arguments: recorded.append(arguments)
+    operators.record(softmax, (x, y, SIZE), {})
+    operators._operator = asked
+
+    def launch(x: Any) -> Any:
+        softmax(x, y, SIZE)
+        return y.view_as(y), (x,)
+
+    function = tilec.autograd(launch, lambda kept, gradient: (gradient,))
+
+    def both(product: Callable[..., Any]) -> Callable[[], Any]:
+        return lambda: torch.autograd.grad(product(t, u), (t, u), g)
+
+    return {
+        "tilec.ops.matmul, recorded": lambda: tilec.ops.matmul(t, u),
+        "torch.matmul, recorded": lambda: torch.matmul(t, u),
+        "tilec.ops.matmul and its gradients": both(tilec.ops.matmul),
+        "torch.matmul and its gradients": both(torch.matmul),
+        "tilec.autograd of a launch, recorded": lambda: function(t),
+        "... and its gradient": lambda: torch.autograd.grad(function(t), t, g),
+        "a launch": lambda: softmax(x, y, SIZE),
+        "a launch as graphs hold it": lambda: asked(*recorded[0]),
+    }
+
+
 def microseconds(rows: Rows, calls: int) -> dict[str, float]:
     """The median of each row."""
     gpu = tilec.device("cuda")
@@ -107,14 +144,15 @@ def microseconds(rows: Rows, calls: int) -> dict[str, float]:
 
 
 def main() -> int:
-    """Parses the command line, prints both tables."""
+    """Parses the command line, prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--calls", type=int, default=10_000)
     options = parser.parse_args()
     if reason := no_device_reason():
         print(f"no GPU: {reason}")
         return 1
-    for title, rows in (("launches", launches()), ("products", products())):
+    tables = {"launches": launches(), "products": products(), "gradients": gradients()}
+    for title, rows in tables.items():
         print(f"{title}, CPU microseconds (median)")
         for name, found in microseconds(rows, options.calls).items():
             print(f"  {name:36} {found:6.2f}")

@@ -10,8 +10,11 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 import tilec  # noqa: E402
+from tilec.ops import plain_product  # noqa: E402
+from tilec.ops.plain_product import GradientWanted  # noqa: E402
 from tilec.ops.torch import _gradients, _operator, matmul  # noqa: E402
 from tilec.runtime.errors import ArgumentError  # noqa: E402
+from tilec.runtime.operator_gradient import register  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -148,6 +151,31 @@ def test_a_gradient_has_one() -> None:
         *(torch.autograd.grad(d.sum(), [a, b]) for d in (ours, theirs)), strict=True
     ):
         torch.testing.assert_close(one, two)
+
+
+def test_a_call_that_goes_to_memory_is_dispatched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = torch.randn(5, 16, requires_grad=True), torch.randn(16, 7)
+    monkeypatch.setattr(_operator, "redispatch", None)
+    torch.testing.assert_close(matmul(a, b), a @ b)
+    with torch.no_grad():
+        torch.testing.assert_close(matmul(a, b), a @ b)
+
+
+def test_a_schema_with_defaults_gets_no_gradient_so() -> None:
+    library = torch.library.Library("tilec_test", "DEF")
+    library.define("scaled(Tensor x, float by=2.0) -> Tensor")
+    with pytest.raises(ValueError, match="its schema has defaults"):
+        register(library, torch.ops.tilec_test.scaled.default, None, None, None)
+
+
+def test_a_call_that_wants_a_gradient_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = torch.randn(5, 16, requires_grad=True), torch.randn(16, 7)
+    tilec.ops.matmul(a, b)
+    monkeypatch.setattr(plain_product, "prepared", None)
+    with pytest.raises(GradientWanted, match="argument 'a': the tensor requires a gradient"):
+        plain_product.multiply_plain(
+            (a, b, *[None] * 6), (None, False, None, None, "ieee"), (), 1.0, None, None, False
+        )
 
 
 def test_what_has_no_gradient_says_so() -> None:

@@ -86,12 +86,13 @@ _addresses: dict[type, Callable[[Any], int]] = {}
 
 
 class KnownCalls(threading.local):
-    """The calls a thread has made: a plan is for one, as the driver reads it with no lock held."""
+    """The calls a thread has made: a plan is for one, as the driver reads it with no lock held.
+    Each has `launch`, as `KnownCall`."""
 
     def __init__(self) -> None:
-        self.calls: dict[Any, KnownCall] = {}
+        self.calls: dict[Any, Any] = {}
 
-    def find(self, key: Any) -> KnownCall | None:
+    def find(self, key: Any) -> Any:
         """The call that was kept under a key like that; None for keys that cannot be looked up,
         because an option in them has no hash: a list, or what the whole way refuses."""
         try:
@@ -99,7 +100,7 @@ class KnownCalls(threading.local):
         except TypeError:
             return None
 
-    def keep(self, key: Any, call: KnownCall | None) -> None:
+    def keep(self, key: Any, call: Any) -> None:
         """Keeps a call, if there is one and `find` would find it; forgets all others where there
         are ever new ones."""
         if len(self.calls) >= MOST_KNOWN_CALLS:

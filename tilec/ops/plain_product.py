@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tilec.ops.known_calls import MOST_KNOWN_CALLS, KnownCall, KnownCalls, look
@@ -39,7 +40,12 @@ def multiply_plain(
         return known.launch(arrays[_OUT], seen[1], factor)
     values = {n: v for n, v in zip(ARRAYS, arrays, strict=True) if n in "ab" or v is not None}
     options = Options(*asked, settled_names(settled))
-    result, launch = _multiply(values, options, factor, device, stream, tune)
+    try:
+        result, launch = _multiply(values, options, factor, device, stream, tune)
+    except GradientWanted as wanted:
+        if seen is not None:
+            _known.keep(seen[0], Refusal(str(wanted)))
+        raise
     if seen is not None and launch is not None and not tune:
         _known.keep(seen[0], KnownCall.of(_made(launch)))
     return result
@@ -103,6 +109,17 @@ def _plan_of(views: Mapping[str, ArrayView], options: Options) -> Plan:
             _plans.clear()
         plan = _plans[key] = make_plan(views, options)
     return plan
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Stands among known calls for one whose arguments want a gradient."""
+
+    reason: str
+
+    def launch(self, *_: Any) -> Any:
+        """Raises GradientWanted again."""
+        raise GradientWanted(self.reason)
 
 
 class GradientWanted(ArgumentError):

@@ -22,6 +22,7 @@ from tilec.ops.multiply_plan import ACTIVATIONS, settled_names
 from tilec.ops.plain_product import multiply_plain
 from tilec.ops.torch_attention import attention
 from tilec.runtime.errors import ArgumentError
+from tilec.runtime.operator_gradient import register
 
 __all__ = ["attention", "matmul"]
 
@@ -148,9 +149,6 @@ def _launch(
 
 # Not `torch.library.custom_op`, whose wrappers take 40 us of every call: what they look for, an
 # output that is an input or an input that changes, cannot be here.
-_library.impl("matmul", _launch, "CompositeExplicitAutograd")
-
-
 @torch.library.register_fake(NAME, lib=_library)
 def _shape_of(
     a: Any,
@@ -254,16 +252,19 @@ def _launch_gradients(gradient: Any, a: Any, b: Any, of_a: Any, of_b: Any, preci
 def _both(multiply: Any, gradient: Any, a: Any, b: Any, of_a: bool, of_b: bool) -> Any:
     """Gives gradient @ b^T and a^T @ gradient, in the dtypes of a and b; nothing for what is not
     wanted."""
-    first, second = _nothing_like(a), _nothing_like(b)
+    first = second = None
     if of_a:
         first = multiply(gradient.to(b.dtype), b.mT, a.dtype)
         first = _summed(first, a.shape, a.dtype)
     if of_b:
-        mine = gradient.to(a.dtype)
-        if b.dim() == 2:  # one product over all rows instead of one a matrix, and their sum
-            mine, a = mine.flatten(0, -2), a.flatten(0, -2)
-        second = _summed(multiply(a.mT, mine, b.dtype), b.shape, b.dtype)
-    return first, second
+        mine, rows = gradient.to(a.dtype), a
+        if b.dim() == 2 < a.dim():  # one product over all rows instead of one a matrix, and a sum
+            mine, rows = mine.flatten(0, -2), a.flatten(0, -2)
+        second = _summed(multiply(rows.mT, mine, b.dtype), b.shape, b.dtype)
+    return (
+        _nothing_like(a) if first is None else first,
+        _nothing_like(b) if second is None else second,
+    )
 
 
 def _nothing_like(x: Any) -> Any:
@@ -282,7 +283,9 @@ def _shapes_of_gradients(gradient: Any, a: Any, b: Any, of_a: bool, of_b: bool, 
 
 def _summed(gradient: Any, shape: Any, dtype: torch.dtype) -> Any:
     """The gradient of what was broadcast: summed over the dimensions it was repeated along."""
+    if gradient.dtype == dtype and gradient.shape == shape:
+        return gradient
     return gradient.sum_to_size(shape).to(dtype)
 
 
-torch.library.register_autograd(NAME, _backward, setup_context=_keep_for_backward, lib=_library)
+register(_library, _operator, _launch, _keep_for_backward, _backward)

@@ -18,6 +18,7 @@ from tilec.ops.attention_launch import launch_attention
 from tilec.ops.attention_options import Asked, Options, check_names
 from tilec.ops.gradient_launch import attention_gradients
 from tilec.runtime.errors import ArgumentError
+from tilec.runtime.operator_gradient import register
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -103,10 +104,6 @@ def _no_sinks(q: Any) -> Any:
     return q.new_empty(0, dtype=torch.float32)
 
 
-_library.impl("attention", _launch, "CompositeExplicitAutograd")
-_library.impl("attention_gradients", _launch_gradients, "CompositeExplicitAutograd")
-
-
 @torch.library.register_fake(NAME, lib=_library)
 def _shape_of(q: Any, k: Any, v: Any, sinks: Any, starts: Any, *_: Any) -> Any:
     """Empty tensors of the results' shapes and dtypes, sizes symbolic or not."""
@@ -149,5 +146,9 @@ def _refuse(ctx: Any, *_: Any) -> Any:
     raise NotImplementedError("tilec.ops.torch.attention is differentiable once")
 
 
-torch.library.register_autograd(NAME, _backward, setup_context=_keep_for_backward, lib=_library)
-torch.library.register_autograd(GRADIENTS, _refuse, lib=_library)
+def _keep_nothing(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """There is no second derivative."""
+
+
+register(_library, _operator, _launch, _keep_for_backward, _backward)
+register(_library, _gradients, _launch_gradients, _keep_nothing, _refuse)

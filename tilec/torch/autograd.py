@@ -66,9 +66,7 @@ def _forward_function(
             kept = [value if kind == "number" else next(left) for kind, value in ctx.places]
             return gradients_of(mark, ctx.inputs, tuple(kept), gradients[: ctx.results])
 
-    # Torch binds each call to the signature, which Python works out anew in 45 us.
-    Forward.forward.__signature__ = inspect.signature(Forward.forward)  # type: ignore[attr-defined]
-    return Forward
+    return _with_signature(Forward)
 
 
 def _gradients_of(name: str, backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -96,6 +94,8 @@ def _gradients_of(name: str, backward: Callable[..., Any]) -> Callable[..., Any]
         def backward(ctx: Any, *_: Any) -> Any:
             raise ArgumentError(f"{name}: tilec.autograd has no second derivative")
 
+    _with_signature(Backward)
+
     def gradients_of(
         mark: Any, inputs: int, kept: tuple[Any, ...], given: tuple[Any, ...]
     ) -> tuple[Any, ...]:
@@ -104,6 +104,13 @@ def _gradients_of(name: str, backward: Callable[..., Any]) -> Callable[..., Any]
         return Backward.apply(mark, inputs, len(kept), *kept, *given)
 
     return gradients_of
+
+
+def _with_signature(function: Any) -> Any:
+    """The same function of torch's, which binds each call to the signature of its forward: Python
+    works that out anew in 45 us where it is not there."""
+    function.forward.__signature__ = inspect.signature(function.forward)
+    return function
 
 
 def _records(inputs: Sequence[Any]) -> bool:
