@@ -18,6 +18,7 @@ from tilec.compile import emit_ptx as module_under_test
 from tilec.compile.emit_ptx import emit_ptx, start_worker
 from tilec.compile.isolation import death_of
 from tilec.compile.llvm_worker import DATA_LAYOUT
+from tilec.compile.unwritten_registers import write_all
 from tilec.hardware.ptx_version import shown
 from tilec.hardware.target import TARGETS
 from tilec.messages.diagnostics import InternalError
@@ -41,6 +42,17 @@ define ptx_kernel void @k(ptr addrspace(1) %p) {
   %v = load double, ptr addrspace(1) %p, align 8
   %w = call double @llvm.sin.f64(double %v)
   store double %w, ptr addrspace(1) %p, align 8
+  ret void
+}
+"""
+
+# Bytes that may be anything: LLVM gives `prmt` a register of its own for them.
+SECOND_BYTE = """
+define ptx_kernel void @k(ptr addrspace(1) %p) {
+  %v = load <4 x i8>, ptr addrspace(1) %p, align 4
+  %b = extractelement <4 x i8> %v, i32 1
+  %w = insertelement <4 x i8> poison, i8 %b, i32 0
+  store <4 x i8> %w, ptr addrspace(1) %p, align 4
   ret void
 }
 """
@@ -295,3 +307,30 @@ def test_a_loop_keeps_its_one_counter() -> None:
     """Loop strength reduction would carry a pointer for each array, too."""
     ptx = emit_ptx(THREE_STRIDES, TARGETS["sm_80"])
     assert len(re.findall(r"add\.s64\s+(%rd\d+), \1, ", ptx)) == 1
+
+
+def test_a_register_that_llvm_does_not_write_is_zero() -> None:
+    """ptxas has no place for it, and may take one that a role does not have."""
+    ptx = emit_ptx(SECOND_BYTE, TARGETS["sm_90a"])
+    (_, _, register) = re.findall(r"%r\d+", re.search(r"prmt\.b32[^;]*", ptx)[0])
+    assert f"mov.b32 \t{register}, 0;" in ptx
+    assert write_all(ptx) == ptx
+
+
+def test_only_what_nothing_writes_is_set() -> None:
+    """Whatever stands in front of what an instruction writes, and in every function by itself."""
+    head = "\t.reg .pred \t%p<4>;\n\t.reg .b16 \t%rs<2>;\n\t.reg .b32 \t%r<9>;\n\n"
+    body = (
+        "\tsetp.eq.b32 \t%p1|%p2, %r1, 0;\n"
+        "\t@%p1 ld.global.v2.b32 \t{%r2, %r3}, [%rd1];\n"
+        "\t{ .reg .pred q; mov.pred q, %p3; mov.b32 %r4, 1; }\n"
+        "\tst.shared.b32 \t[%r5], %r6;\n"
+        "$L__BB0_1:\n\tmov.b32 \t%r8, %tid.x;\n\tcvt.u16.u32 \t%rs1, %clock64;\n"
+    )
+    moves = [("b32", "%r1"), ("b32", "%r5"), ("b32", "%r6"), ("pred", "%p3")]
+    other = "\t.reg .b32 \t%r<9>;\n\tadd.s32 \t%r1, %r2, 1;\n"
+    text = write_all(f"{{\n{head}{body}}}\n{{\n{other}}}\n")
+    first, second = text.split("}\n{\n")
+    assert sorted(re.findall(r"mov\.(\w+) \t(%\w+), 0;", first)) == moves
+    assert re.findall(r"mov\.(\w+) \t(%\w+), 0;", second) == [("b32", "%r2")]
+    assert write_all(text) == text

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from tilec.compile import llvm_worker
 from tilec.compile.isolation import TIMEOUT_S
+from tilec.compile.unwritten_registers import write_all
 from tilec.hardware.ptx_version import NEWEST, check_needed, needed, shown
 from tilec.hardware.target import Target, check_ptx_version
 from tilec.messages.diagnostics import InternalError
@@ -63,7 +64,7 @@ def _print(llvm_ir: str, target: Target, ptx_version: int, timeout_s: float) -> 
     _workers.give_back(worker)
     if "error" in answer:
         raise LLVMError(f"LLVM refuses the module for {target.name}: {answer['error']}")
-    return answer["ptx"]
+    return write_all(answer["ptx"])
 
 
 def start_worker() -> None:
