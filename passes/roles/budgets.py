@@ -5,10 +5,10 @@ through the load role's registers, what they take decides:
 
 1. The tiles move to the role's own threads, which hold more of each.
 2. If they are too many at once, the role turns to one buffer after the other, and loads in pieces
-   what fills one (`copies/fill_pieces.py`); if that does not do no register moves, the report says
-   so, and the author gets a PerformanceWarning. A role that spills at what `setmaxnreg` left it may
-   not run at all: ptxas 13.0 used R38 of 40 registers, where 2 of each thread's are the hardware's
-   (of 108 roles the only one above N - 3), and H100 and H200 stop with an illegal instruction.
+   what fills one (`copies/fill_pieces.py`). Where it would spill the others keep the least that
+   they need. If that does not do they come first: what they spill, they spill between products,
+   the load role ahead of its readers. The report says so, and the author gets a
+   PerformanceWarning.
 3. If there is room for all that an iteration loads twice, the loads run one ahead (`loads_ahead`).
 """
 
@@ -30,7 +30,14 @@ from tilec.passes.analysis.register_pressure import (
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.fill_pieces import fill_in_pieces
 from tilec.passes.copies.loads_ahead import find_ahead_loads, issue_ahead
-from tilec.passes.roles.registers import FILL_REGISTERS, MOST_REGISTERS, RoleShape
+from tilec.passes.roles.registers import (
+    COMPUTE_REGISTERS,
+    FEWEST_COMPUTING,
+    FEWEST_FILLING,
+    FILL_REGISTERS,
+    MOST_REGISTERS,
+    RoleShape,
+)
 from tilec.passes.roles.threads import runs_in_one_thread
 from tilec.passes.roles.tiles import fold_threads, sink_tiles
 
@@ -56,25 +63,35 @@ def share_registers(
         fill_in_pieces(found, most - FILL_REGISTERS)
         least = FILL_REGISTERS + found().registers
         apart = tiles_apart(function, load.body)
-    crowded = least > most
-    if crowded:
-        context.report.add(
-            SUBJECT,
-            function,
-            f"about {least} for a thread of role 'load', which would have {most}: none move",
-            "its loads pass through them; a role that spills may take one more than it has",
-        )
     ahead = find_ahead_loads(load.operation, most - least, apart)
     for loads in ahead:
         why = f"{loads.registers} registers a thread hold what is under way"
         context.report.add("producer", loads.loop, "loads an iteration ahead", why)
         issue_ahead(loads)
     least += max((loads.registers for loads in ahead), default=0)
-    shapes = plan(least, live)
+    shapes = _shapes(plan, least, live)
+    taken, left = least - FILL_REGISTERS + FEWEST_FILLING, shapes["load"].registers
+    if 0 < left < taken:
+        context.report.add(
+            SUBJECT,
+            function,
+            f"about {taken} for a thread of role 'load', which has {left}",
+            "its loads pass through them: the rest is spilled to memory",
+        )
     i32 = ir.IntegerType.get_signless(32)
     for name, role in roles.items():
-        registers = 0 if crowded else shapes[name].registers
-        role.operation.attributes["registers"] = ir.IntegerAttr.get(i32, registers)
+        role.operation.attributes["registers"] = ir.IntegerAttr.get(i32, shapes[name].registers)
+
+
+def _shapes(plan: Plan, least: int, live: int) -> Mapping[str, RoleShape]:
+    """Plans with all that each role can use; where the load role then spills, with the least that
+    each needs."""
+    shapes = plan(least, live)
+    taken = least - FILL_REGISTERS + FEWEST_FILLING
+    if not 0 < shapes["load"].registers < taken:
+        return shapes
+    tight = plan(taken, live - COMPUTE_REGISTERS + FEWEST_COMPUTING)
+    return max(tight, shapes, key=lambda each: each["load"].registers)
 
 
 def _peak(function: ir.Operation, block: ir.Block) -> Peak:

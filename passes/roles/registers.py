@@ -30,9 +30,15 @@ FlashAttention-3's (24, 240). Its load warps need no more, by ptxas's count."""
 FILL_REGISTERS = 64
 """Of a thread that fills its part of buffers, beside tiles: addresses and bounds of each vector.
 Checked against ptxas (test/bench/register_verdicts.py)."""
+FEWEST_FILLING = 24
+"""The same below which it spills, about: 19 of 22 drawn roles took up to 40 beside tiles, half of
+them up to 13, three more than 100 (ptxas 13.0)."""
 COMPUTE_REGISTERS = 40
 """Of a thread that computes, beside tiles: addresses, indices, parities. Checked against ptxas
 (test/bench/register_verdicts.py)."""
+FEWEST_COMPUTING = 20
+"""The same below which it spills, about: 192, 128 and 64 sums of e4m3 and i8 took 17 or 18 beside
+what is counted, and with 15 ptxas 13.0 moves every sum to memory and back."""
 COPYING_WARPS = 2
 """Whose threads copy beside a multiply role: both fill one warpgroup then, by which registers are
 dealt."""
