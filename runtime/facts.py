@@ -1,18 +1,20 @@
 """What is known of arguments: observed once to specialise a kernel, checked before every launch.
 
 A fact is coarse on purpose, so that few specialisations serve many calls: a pointer is a multiple
-of 16 bytes or of its element, a size or stride spans a multiple of 16 bytes or is anything, a
-stride of 1 is known as such, and indices fit 32 bits or take 64.
+of 16 bytes or of its element, a stride spans a multiple of 16, 8 or 4 bytes or is anything, and so
+does the length of a row; another size, as a number of tokens, which differs from call to call, one
+of 16 bytes or anything. A stride of 1 is known as such, and indices fit 32 bits or take 64.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from math import gcd
 from typing import Any
 
 from tilec.executable.grid import compile_sizes
 from tilec.executable.kernel import INDEX_LIMIT_32, CompiledKernel, Facts, Grid, Parameter
-from tilec.hardware.sizes import VECTOR_BYTES
+from tilec.hardware.sizes import VECTOR_BYTES, WORD_BYTES
 from tilec.runtime.array_list import ArrayList
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
@@ -39,11 +41,11 @@ def observe_list(name: str, kind: str, arrays: ArrayList) -> Parameter:
     """The parameter a kernel is specialised to for a list: what `observe_parameter` says of each of
     its arrays, where that is the same."""
     common = arrays.common
-    divisor = VECTOR_BYTES // ELEMENT_BYTES[common.dtype]
+    bytes_ = ELEMENT_BYTES[common.dtype]
     facts = Facts(
-        align=VECTOR_BYTES if common.align % VECTOR_BYTES == 0 else ELEMENT_BYTES[common.dtype],
-        sizes=tuple(1 if known % divisor else divisor for known in common.size_divisors),
-        strides=tuple(1 if known % divisor else divisor for known in common.stride_divisors),
+        align=VECTOR_BYTES if common.align % VECTOR_BYTES == 0 else bytes_,
+        sizes=_size_divisors(common.size_divisors, common.strides, bytes_),
+        strides=tuple(_divisor(known, bytes_, WORD_BYTES) for known in common.stride_divisors),
     )
     return Parameter(
         name,
@@ -67,15 +69,32 @@ def observe(array: ArrayView) -> Facts:
 
     Of a negative stride nothing is told, so that what cannot walk backwards is not chosen for it.
     """
-    divisor = VECTOR_BYTES // array.element_bytes
+    bytes_ = array.element_bytes
     return Facts(
-        align=array.element_bytes if array.pointer % VECTOR_BYTES else VECTOR_BYTES,
-        sizes=tuple(1 if size % divisor else divisor for size in array.shape),
+        align=bytes_ if array.pointer % VECTOR_BYTES else VECTOR_BYTES,
+        sizes=_size_divisors(array.shape, array.strides, bytes_),
         strides=tuple(
-            1 if is_used and (stride < 0 or stride % divisor) else divisor
+            1 if is_used and stride < 0 else _divisor(is_used * stride, bytes_, WORD_BYTES)
             for stride, is_used in zip(array.strides, _used_strides(array), strict=True)
         ),
     )
+
+
+def _size_divisors(
+    sizes: Sequence[int], strides: Sequence[int | None], element_bytes: int
+) -> tuple[int, ...]:
+    """What sizes are told to be multiples of; finer of rows, whose end a vector must not cross."""
+    return tuple(
+        _divisor(size, element_bytes, WORD_BYTES if stride == 1 else VECTOR_BYTES)
+        for size, stride in zip(sizes, strides, strict=True)
+    )
+
+
+def _divisor(number: int, element_bytes: int, least_bytes: int) -> int:
+    """The elements that a number of them is told to be a multiple of: what divides it and a vector,
+    1 where that is less than `least_bytes`."""
+    divisor = gcd(number, VECTOR_BYTES // element_bytes)
+    return divisor if divisor * element_bytes >= least_bytes else 1
 
 
 def index_bits(arrays: Iterable[ArrayView]) -> int:

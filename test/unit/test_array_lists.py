@@ -186,6 +186,9 @@ def test_what_is_assumed_of_all_is_so_of_each() -> None:
     rows = [aligned[:80].reshape(10, 8)[:, :5], aligned[:120].reshape(10, 12)[:, :4]]
     found = observe_list("xs", "arrays", describe_list(rows, "xs", flat=False))
     assert (found.strides, found.facts) == ((None, 1), Facts(16, (1, 1), (4, 1)))
+    rows = [aligned[:80].reshape(10, 8)[:, :6], aligned[:100].reshape(10, 10)]
+    found = observe_list("xs", "arrays", describe_list(rows, "xs", flat=False))
+    assert (found.strides, found.facts) == ((None, 1), Facts(16, (1, 2), (2, 1)))
     turned = describe_list([rows[0], rows[1][::-1]], "xs", flat=False)
     assert observe_list("xs", "arrays", turned).facts.strides[0] == 1
 

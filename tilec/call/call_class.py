@@ -15,7 +15,7 @@ from typing import Any
 from tilec.costs.dot_work import Memory
 from tilec.costs.machine import FIGURES, Machine
 from tilec.executable.kernel import Parameter
-from tilec.hardware.sizes import LINE_BYTES
+from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
 from tilec.runtime.array_list import undescribed
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.launcher import shape_of
@@ -171,9 +171,10 @@ def _described(parameter: Parameter, shape: Sizes, pitch: int) -> ArrayView:
     of; or a list."""
     if parameter.is_list:
         return undescribed(parameter, shape)
-    known_bytes = pitch // ELEMENT_BYTES[parameter.dtype] if pitch < LINE_BYTES else 0
+    width = ELEMENT_BYTES[parameter.dtype]
+    whole = pitch // width if pitch < LINE_BYTES else 0
     strides = tuple(
-        _FAR + (known_bytes if known > 1 else 1) if stride is None else stride
+        _FAR + (whole if known * width >= VECTOR_BYTES else known) if stride is None else stride
         for stride, known in zip(parameter.strides, parameter.facts.strides, strict=True)
     )
     return ArrayView(parameter.facts.align % 16, shape, strides, parameter.dtype, ("host", 0))
