@@ -309,7 +309,7 @@ def rms_norm(rows: int, columns: int) -> LayerCase:
 
 
 PROGRAMS = 264
-"""That walk over rows, for the sums over them: two a multiprocessor."""
+"""That walk over rows, for the sums over them: two a multiprocessor, and no more than rows."""
 
 
 def rms_norm_backward(rows: int, columns: int) -> LayerCase:
@@ -318,7 +318,7 @@ def rms_norm_backward(rows: int, columns: int) -> LayerCase:
         *(row_major("dy", "bf16", (rows, columns)), row_major("x", "bf16", (rows, columns))),
         *(row_major("weight", "bf16", (columns,)), row_major("scales", "f32", (rows,))),
         *(row_major("dx", "bf16", (rows, columns)), row_major("dweight", "bf16", (columns,))),
-        row_major("partial", "f32", (PROGRAMS, columns)),
+        row_major("partial", "f32", (min(rows, PROGRAMS), columns)),
     )
     walk = ("dy", "x", "weight", "scales", "dx", "partial")
     return LayerCase(

@@ -9,7 +9,7 @@ from typing import Any
 
 import triton
 import triton_layer_kernels as kernels
-from layer_cases import PROGRAMS, LayerCase
+from layer_cases import LayerCase
 from triton_peers import Tensors, TritonLaunch
 
 TOGETHER = 8
@@ -206,16 +206,17 @@ def _norm(case: LayerCase, shapes: Shapes) -> Iterator[LayerLaunch]:
 
 def _norm_backward(case: LayerCase, shapes: Shapes) -> Iterator[LayerLaunch]:
     rows, columns = shapes["x"]
+    programs, _ = shapes["partial"]
     add = _part(
         kernels.sum_columns,
         (columns // 64,),
-        _named("partial", "dweight", PROGRAMS),
+        _named("partial", "dweight", programs),
         **{"N": columns, "BM": 32, "BN": 64},
     )
     for warps in (8, 16, 32):
         part = _part(
             kernels.rms_norm_gradients,
-            (PROGRAMS,),
+            (programs,),
             _named("dy", "x", "weight", "scales", "dx", "partial", rows),
             **{"N": columns, "num_warps": warps},
         )
