@@ -51,6 +51,14 @@ def with_shape(value: Any, shape: Sequence[int]) -> ir.RankedTensorType:
     return tile(shape, element(value))
 
 
+def count_stripes(whole: tuple[int, ...], part: tuple[int, ...], axis: int) -> int:
+    """How many tiles of one shape, side by side along an axis, are one of another; 0 if none."""
+    if len(part) != len(whole) or not part[axis] or whole[axis] % part[axis]:
+        return 0
+    sizes = (*whole[:axis], part[axis], *whole[axis + 1 :])
+    return whole[axis] // part[axis] if sizes == part else 0
+
+
 def with_element(value: Any, element: ir.Type) -> ir.RankedTensorType:
     """The tile type of `value` with another element type, same layout."""
     return tile(shape(value), element, encoding(value))

@@ -19,7 +19,7 @@ from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.schedule import LaunchCount
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.op import Attribute, Operand, Result
-from tilec.dialects.types import element, shape, show
+from tilec.dialects.types import count_stripes, element, shape, show
 from tilec.hardware.target import Feature
 from tilec.terms.demands import CLUSTER
 
@@ -146,19 +146,23 @@ class ClusterStoreOp(
 
 
 class ClusterSendOp(Op, name="cluster_send", needs=Feature.CLUSTERS, in_cta=True, own_buffers=True):
-    """Writes a tile from registers to `dst` of the first CTA of the cluster, whoever runs it.
+    """Writes a tile from registers to CTAs of the cluster: its stripes along `axis`, each as large as
+    `dst`, to `dst` of the CTA of their number, whoever runs it.
 
-    All CTAs must have begun, and the first one reads behind a `cluster_sync` that follows.
+    All CTAs must have begun, and they read behind a `cluster_sync` that follows.
 
     Example:
-        "gpu_tile.cluster_send"(%sums, %slot) : (tensor<64x64xf32, #gpu_tile.layout<"T(16,8):(4@1,1@0) V(4,8):(1@1,8@0)">>, !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>) -> ()
+        "gpu_tile.cluster_send"(%sums, %slot) {axis = 0 : i32} : (tensor<64x64xf32, #gpu_tile.layout<"T(16,8):(4@1,1@0) V(4,8):(1@1,8@0)">>, !gpu_tile.buffer<tensor<16x64xf32>, #gpu_tile.shared<"(16,64):(68,1)">>) -> ()
     """
 
     value = Operand(TILE)
     dst = Operand(BUFFER, writes=True)
+    axis = Attribute(INT)
 
     def check(self) -> str | None:
-        to = buffer_of(self.dst)
-        if (to.shape, to.element) == (shape(self.value), element(self.value)):
+        to, sizes = buffer_of(self.dst), shape(self.value)
+        if not 0 <= self.axis < len(sizes):
+            return f"axis {self.axis} is out of range for rank {len(sizes)}"
+        if to.element == element(self.value) and count_stripes(sizes, to.shape, self.axis):
             return None
-        return f"dst must be a buffer like {self.value.type}, found {self.dst.type}"
+        return f"dst must be a buffer for a stripe of {self.value.type}, found {self.dst.type}"

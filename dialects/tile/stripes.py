@@ -7,10 +7,11 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.dialects.attributes import INT
 from tilec.dialects.constraints import INDEX, TILE
-from tilec.dialects.op import Operand, Result
+from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.tile.dialect import Op
-from tilec.dialects.types import element, shape, show
+from tilec.dialects.types import count_stripes, element, shape, show
 
 
 class StripeIdOp(Op, name="stripe_id", pure=True, one_thread=True, in_cta=True, least=0):
@@ -42,4 +43,29 @@ class GatherStripesOp(Op, name="gather_stripes", lowered=False):
             return f"value must be one element, found {show(shape(self.value))}"
         if len(shape(self.result)) != 1 or element(self.value) != element(self.result):
             return f"result must be a row of {element(self.value)}, found {self.result.type}"
+        return None
+
+
+class SumStripesOp(Op, name="sum_stripes", lowered=False):
+    """Adds up what the CTAs that run a program have for `values`: each gets its stripe, by its
+    number, of the sums along `axis`.
+
+    Example:
+        %s = "tile.sum_stripes"(%mine) {axis = 0 : i32} : (tensor<64x32xf32>) -> tensor<16x32xf32>
+    """
+
+    values = Operand(TILE, variadic=True, mixed=True)
+    sums = Result(TILE, variadic=True, mixed=True)
+    axis = Attribute(INT)
+
+    def check(self) -> str | None:
+        if len(self.values) != len(self.sums):
+            return f"{len(self.values)} values have {len(self.sums)} sums"
+        for value, total in zip(self.values, self.sums, strict=True):
+            if not 0 <= self.axis < len(shape(value)):
+                return f"axis {self.axis} is out of range for rank {len(shape(value))}"
+            if element(value) != element(total):
+                return f"sums of {element(value)} are {element(total)}"
+            if not count_stripes(shape(value), shape(total), self.axis):
+                return f"{show(shape(total))} is no stripe of {show(shape(value))}"
         return None

@@ -237,7 +237,28 @@ def stores_of(
 ) -> Iterator[tuple[ir.Value, Registers, ir.Value | None]]:
     """Yields the stores that write a tile into a buffer: a shared pointer, words, and whether a
     thread does it, None where all do. As wide as the layouts allow."""
-    buffer, layout, registers = state.values[into], layout_of(tile), state.registers(tile)
+    for pointer, words, guard, _ in _stores(tile, state.values[into], 0, state):
+        yield pointer, words, guard
+
+
+def stores_of_stripes(
+    tile: ir.Value, into: ir.Value, axis: int, state: Lowering
+) -> Iterator[tuple[ir.Value, Registers, ir.Value | None, int]]:
+    """Yields the stores that write each stripe of a tile along `axis` into a buffer, and where in
+    the tile a register of each lies along that axis, from the thread's first one on."""
+    buffer = state.values[into]
+    stripe, whole = buffer.type, shape(tile)
+    count = whole[axis] // stripe.shape[axis]
+    dims = list(stripe.layout.dims)
+    dims[axis] = (*dims[axis], (count, 0)) if count > 1 else dims[axis]
+    repeated = replace(stripe, shape=whole, layout=replace(stripe.layout, dims=tuple(dims)))
+    yield from _stores(tile, replace(buffer, type=repeated), axis, state)
+
+
+def _stores(
+    tile: ir.Value, buffer: Buffer, axis: int, state: Lowering
+) -> Iterator[tuple[ir.Value, Registers, ir.Value | None, int]]:
+    layout, registers = layout_of(tile), state.registers(tile)
     order = run_first(layout, _contiguous(buffer.type.layout))
     if (permutation := register_permutation(layout, order, shape(tile))) is not None:
         layout, registers = order, [registers[number] for number in permutation]
@@ -247,7 +268,8 @@ def stores_of(
     width = access.width
     for first in range(0, layout.num_values, width):
         words = pack(registers[first : first + width], element(tile), state)
-        yield access.pointer(first), words, both(mine, valid[first])
+        at = access.coordinates[first][axis] if access.coordinates[first] else 0
+        yield access.pointer(first), words, both(mine, valid[first]), at
 
 
 def _contiguous(layout: SharedLayout) -> int | None:

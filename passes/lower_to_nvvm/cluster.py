@@ -12,10 +12,10 @@ from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.cluster import ctas_alike
-from tilec.dialects.gpu_tile.types import buffer_of
-from tilec.dialects.types import element
+from tilec.dialects.gpu_tile.types import buffer_of, layout_of
+from tilec.dialects.types import element, shape
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, store_words
-from tilec.passes.lower_to_nvvm.buffer import stores_of
+from tilec.passes.lower_to_nvvm.buffer import stores_of_stripes
 from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.shared_address import buffer_address, shared_base
 from tilec.passes.lower_to_nvvm.state import Lowering
@@ -75,14 +75,24 @@ def lower_cluster_store(op: gpu_tile.ClusterStoreOp, state: Lowering) -> None:
 
 
 def lower_cluster_send(op: gpu_tile.ClusterSendOp, state: Lowering) -> None:
-    """Lowers to the stores of `buffer_store`, to the CTA of rank 0: as far from each of ours as its
-    shared memory is (PTX ISA 9.0, "mapa", "st")."""
+    """Lowers to the stores of `buffer_store`, each to the CTA whose stripe it is of: as far from
+    ours as its shared memory is (PTX ISA 9.0, "mapa", "st")."""
     own = create("llvm.ptrtoint", [shared_base(state)], state.i32)
-    first = _mapped(own, state.i32_constant(0), state)
-    apart = create("arith.subi", [first, own], state.i32)
-    for pointer, words, guard in stores_of(op.value, op.dst, state):
+    size, apart = buffer_of(op.dst).shape[op.axis], {}
+    layout, rank = layout_of(op.value), len(shape(op.value))
+    from_thread = state.thread_coordinates(layout, rank)[op.axis]
+
+    def distance(at: int) -> ir.Value:
+        """From our shared memory to that of the CTA which gets coordinate `at` of this thread."""
+        if at not in apart:
+            moved = create("arith.addi", [from_thread, state.i32_constant(at)], state.i32)
+            to = create("arith.divui", [moved, state.i32_constant(size)], state.i32)
+            apart[at] = create("arith.subi", [_mapped(own, to, state), own], state.i32)
+        return apart[at]
+
+    for pointer, words, guard, at in stores_of_stripes(op.value, op.dst, op.axis, state):
         address = create("llvm.ptrtoint", [pointer], state.i32)
-        remote = create("arith.addi", [address, apart], state.i32)
+        remote = create("arith.addi", [address, distance(at)], state.i32)
         guard = state.constant(ir.IntegerType.get_signless(1), 1) if guard is None else guard
         store_words(remote, words, guard, None, space="shared::cluster")
 

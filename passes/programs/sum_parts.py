@@ -13,6 +13,7 @@ from tilec.dialects.types import bit_width, element, is_tile
 from tilec.hardware.target import Feature, Target
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.demands.kernels import is_in_line, stripes_of, teams_of
+from tilec.passes.programs.cut_tiles import find_cut
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.scalars import is_zero
 from tilec.passes.rewriting.walk import find_ops
@@ -55,8 +56,8 @@ def find_shared(loop: ir.Operation, parts: int) -> ir.Operation:
     return loop
 
 
-def why_whole(function: ir.Operation, target: Target) -> str | None:
-    """Says why no CTAs can sum parts of a kernel's products; None if they can."""
+def why_whole(function: ir.Operation, target: Target, parts: int) -> str | None:
+    """Says why no CTAs can sum so many parts of a kernel's products; None if they can."""
     if not target.supports(Feature.CLUSTERS):
         return f"{target.name} has no clusters"
     if not target.sums_in_clusters:
@@ -69,7 +70,17 @@ def why_whole(function: ir.Operation, target: Target) -> str | None:
     own = _carried(loop)
     if not own or not all(own):
         return "the loop carries what is no sum from zero in 32 bits or more"
-    return _why_seen(function, loop)
+    seen = _why_seen(function, loop)
+    if seen is not None:
+        return seen
+    cut = find_cut(list(loop.results), ops_behind(loop), parts)
+    return cut if isinstance(cut, str) else None
+
+
+def ops_behind(loop: ir.Operation) -> list[ir.Operation]:
+    """The ops between a loop and the end of the kernel."""
+    block = [view.operation for view in loop.block.operations]
+    return block[block.index(loop) + 1 : -1]
 
 
 def comes_in_turns(function: ir.Operation) -> bool:

@@ -21,6 +21,7 @@ from tilec.call.jit import Kernel
 from tilec.call.shared_code import SharedCode
 from tilec.call.specialization import specialize
 from tilec.costs.machine import usual_machine
+from tilec.costs.work import LoopWork, Work
 from tilec.examples.attention_backward import reference as gradients
 from tilec.examples.matmul import draw, matmul, reference
 from tilec.examples.running import poisoned
@@ -99,6 +100,24 @@ def test_two_sums_with_an_epilogue(
     checked(gated.demanding(sum_parts=parts), call)
 
 
+def test_two_sums_come_in_turns_through_one_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 64 KB each, with no room for both."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    rng = np.random.default_rng(9)
+    a, b, g = (rng.standard_normal(s).astype(BF16) for s in ((130, 140), (140, 120), (140, 120)))
+    c, bias = np.zeros((130, 120), BF16), np.zeros(120, np.float32)
+    gate = a.astype(float) @ g.astype(float)
+    expected = a.astype(float) @ b.astype(float) * np.where(gate > 0, 1, -1)
+
+    def call(kernel: Kernel) -> None:
+        found = c.copy()
+        kernel(a, b, g, bias, found, 0, BM=128, BN=128)
+        error = np.abs(found.astype(float) - expected)[np.abs(gate) > 1e-3].max()
+        assert error < 8e-3 * np.abs(expected).max()
+
+    checked(gated.demanding(sum_parts=2), call)
+
+
 @pytest.mark.parametrize(
     ("dtype", "k", "rows"), [(np.int8, 208, 64), (np.float16, 333, 16), (np.float16, 333, 64)]
 )
@@ -130,6 +149,15 @@ def test_parts_are_a_cluster_that_stays_for_one_program() -> None:
     assert (found.stripes, found.cluster, found.persistent) == (4, (4, 1, 1), False)
     assert "4 parts, a cluster" in str(decisions(found, "sums"))
     assert "stages" in str(decisions(found, "warp specialisation"))
+
+
+def test_parts_take_the_shared_memory_of_one_tile_whatever_their_number() -> None:
+    """64 x 144 sums, of which each CTA sends and gets three quarters; rings keep their slots."""
+    found = compiled(matmul.demanding(sum_parts=4), BM=64, BN=144)
+    assert "7 stages" in str(decisions(found, "warp specialisation"))
+    work = Work(1, 4, (LoopWork(),), 0, 64 * 144, parts=4, sums=(64 * 144,))
+    assert (work.parts_bytes, work.sent_bytes) == (64 * 144 * 4, 64 * 144 * 3)
+    assert replace(work, parts=1).parts_bytes == replace(work, parts=1).sent_bytes == 0
 
 
 @tilec.kernel(grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))

@@ -181,8 +181,8 @@ class AutoTiles:
         for tiles in candidates:
             program = self._programs[tiles]
             assert program is not None
-            is_open = program.summed and program.parts is None
-            for parts in PARTS if is_open else PARTS[:1]:
+            is_open = program.parts is None
+            for parts in program.summed if is_open and program.summed else PARTS[:1]:
                 work = launch_work(program, arguments, parts=parts).work
                 prediction = predict(work, call.machine)
                 if not prediction.impossible:

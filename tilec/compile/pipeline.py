@@ -47,6 +47,7 @@ from tilec.passes.request_programs import request_programs
 from tilec.passes.rotate_dots import rotate_dots
 from tilec.passes.schedule_programs import schedule_programs
 from tilec.passes.select_mma import select_mma
+from tilec.passes.send_sums import send_sums
 from tilec.passes.share_copies import share_copies
 from tilec.passes.simplify import simplify
 from tilec.passes.sink_scalars import sink_scalars
@@ -70,13 +71,14 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     multiply_out,
     transpose_products,
     select_mma,
+    split_sums,
     infer_layouts,
     remove_layout_conversions,
     carry_partials,
     simplify,
     align_loads,
     load_ahead,
-    split_sums,
+    send_sums,
     schedule_programs,
     insert_tensor_stores,
     stage_operands,

@@ -98,8 +98,9 @@ def read_program(
     """Reads what programs of the kernel of a `tile` module do."""
     with module.context, ir.Location.unknown():
         function = find_kernel(module, None)
-        outermost = None if why_whole(function, target) else find_sum(function)
-        shared = {} if outermost is None else {n: find_shared(outermost, n) for n in PARTS}
+        outermost = find_sum(function)
+        summed = [n for n in PARTS if outermost and why_whole(function, target, n) is None]
+        shared = {n: find_shared(outermost, n) for n in summed if outermost}
         found = _Found([p.name for p in parameters], target)
         _visit(function.regions[0].blocks[0], (), found)
         return ProgramWork(
@@ -119,7 +120,7 @@ def read_program(
             frozenset(found.atomics),
             found.stored,
             {parts: found.numbers[loop] for parts, loop in shared.items()},
-            tuple(_words(value) for value in outermost.results) if outermost else (),
+            tuple(_words(value) for value in outermost.results) if outermost and shared else (),
             demanded(function, SUM_PARTS),
             why_apart(function, target) is None,
         )

@@ -14,7 +14,7 @@ from tilec.costs.kernel_work import ProgramWork, read_program
 from tilec.costs.operand_work import filled
 from tilec.costs.rates import rates_of
 from tilec.costs.scalar_values import Numbers, Point
-from tilec.costs.work import ALONE, LoopWork, Way, Work
+from tilec.costs.work import ALONE, LoopWork, Way, Work, in_stripes
 from tilec.executable.grid import Grid, check_grid
 from tilec.executable.kernel import Parameter
 from tilec.hardware.target import Target
@@ -76,11 +76,13 @@ def launch_work(
     sizes = _grid_of(program, arguments, grid)
     points = [program.scalars.numbers(Point(arguments, sizes, one)) for one in _some_of(sizes)]
     trips, lengths, guessed = _all_trips(program, points)
-    if program.summed:
+    if parts in program.summed:
         shared = program.summed[parts]
         trips[shared] = -(-trips[shared] // parts)
     around = [prod(trips[number] for number in body.around) for body in program.bodies]
     loops = _loops(program, around, _memories(values), cluster)
+    if parts in program.summed:  # which nothing is stored in front of
+        loops = tuple(in_stripes(loop, parts) for loop in loops)
     arrays = {name: v for name, v in values.items() if isinstance(v, ArrayView)}
     used = program.reads | program.writes
     touched = [v for name, v in arrays.items() if name in used]

@@ -126,7 +126,7 @@ def _launch(work: Work, shared: int, machine: Machine) -> float:
 
 
 def _gather(work: Work, machine: Machine) -> float:
-    """Microseconds in which a program's parts meet, and the first adds the others' sums up."""
+    """Microseconds in which a program's parts meet, and each adds up its stripe of the sums."""
     if work.parts == 1:
         return 0.0
     return machine.rates.gather * work.meetings + work.sent_bytes / machine.rates.gathered_bytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import cached_property
 
@@ -108,6 +108,16 @@ class LoopWork:
     exchanges: int = 0
 
 
+def in_stripes(loop: LoopWork, parts: int) -> LoopWork:
+    """What is left of storing results where each of so many CTAs stores a stripe of them."""
+    return replace(
+        loop,
+        stored_bytes=loop.stored_bytes // parts,
+        stored_rows=-(-loop.stored_rows // parts),
+        stored_elements=loop.stored_elements // parts,
+    )
+
+
 @dataclass(frozen=True)
 class Work:
     """What a launch does: `programs` times the loops, on arrays of `array_bytes` in all.
@@ -154,8 +164,8 @@ class Work:
 
     @property
     def sent_bytes(self) -> int:
-        """The sums that the first CTA of a program gets from those that sum other parts."""
-        return (self.parts - 1) * sum(self.sums) * SUM_BYTES
+        """The sums that each CTA gets from those that sum other parts of a program's loop."""
+        return sum(self.sums) * SUM_BYTES * (self.parts - 1) // self.parts
 
     @property
     def meetings(self) -> int:
@@ -164,13 +174,13 @@ class Work:
 
     @property
     def parts_bytes(self) -> int:
-        """The shared memory of the first CTA that parts are sent to."""
+        """The shared memory that parts are sent to."""
         together = sum(self.sums) if self._sends_together else max(self.sums, default=0)
-        return (self.parts - 1) * together * SUM_BYTES
+        return together * SUM_BYTES if self.parts > 1 else 0
 
     @property
     def _sends_together(self) -> bool:
-        return sent_together([SUM_BYTES * words for words in self.sums], self.parts)
+        return sent_together([SUM_BYTES * words for words in self.sums])
 
     @cached_property
     def has_engine(self) -> bool:

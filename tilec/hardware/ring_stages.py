@@ -39,13 +39,13 @@ def barrier_bytes(rings: int) -> int:
 
 
 TOGETHER_BYTES = 64 * 1024
-"""Of sums that CTAs send another one at once: what they take, rings beside them lack."""
+"""Of sums that CTAs send each other at once: what they take, rings beside them lack."""
 
 
-def sent_together(sums: Sequence[int], parts: int) -> bool:
-    """Whether sums of so many bytes, each in so many parts, are sent to the first CTA at once, else
-    one after the other."""
-    return (parts - 1) * sum(sums) <= TOGETHER_BYTES
+def sent_together(sums: Sequence[int]) -> bool:
+    """Whether sums of so many bytes are sent at once, else one after the other. Each CTA gets as
+    many bytes as it sends."""
+    return sum(sums) <= TOGETHER_BYTES
 
 
 MOST_COPIED = 4

@@ -17,7 +17,7 @@ from tilec.costs.dot_work import (
 from tilec.costs.machine import Machine
 from tilec.costs.model import predict
 from tilec.costs.rates import Rates
-from tilec.costs.work import ALONE, SUM_BYTES, LoopWork, Stored, Unit, Way, Work
+from tilec.costs.work import ALONE, SUM_BYTES, LoopWork, Stored, Unit, Way, Work, in_stripes
 from tilec.hardware.ring_stages import (
     barrier_bytes,
     most_slots,
@@ -113,12 +113,16 @@ def work_of(
 
 
 def in_parts(work: Work, parts: int) -> Work:
-    """A launch with each program run by so many CTAs, each a part of the loop (pass split-sums)."""
+    """A launch with each program run by so many CTAs, each a part of the loop, and then a stripe of
+    the tile (pass split-sums), whose threads store whole rows."""
+    if parts == 1:
+        return work
     loop, *rest = work.loops
     loop = replace(loop, trips=-(-loop.trips // parts))
+    stripes = (replace(in_stripes(one, parts), leaving_bytes=0) for one in rest)
     sums = (work.accumulators,)
     return replace(
-        work, programs=parts * work.programs, loops=(loop, *rest), parts=parts, sums=sums
+        work, programs=parts * work.programs, loops=(loop, *stripes), parts=parts, sums=sums
     )
 
 

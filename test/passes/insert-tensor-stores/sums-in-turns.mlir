@@ -16,9 +16,9 @@ func.func @turns(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8
   %x = arith.constant dense<1.0> : !acc
   %to = "gpu_tile.alloc"() {options = {}} : () -> !parts
   %first = "gpu_tile.slot"(%to, %c0) : (!parts, i32) -> !part
-  "gpu_tile.cluster_send"(%x, %first) : (!acc, !part) -> ()
+  "gpu_tile.cluster_send"(%x, %first) {axis = 0 : i32} : (!acc, !part) -> ()
   %second = "gpu_tile.slot"(%to, %c0) : (!parts, i32) -> !part
-  "gpu_tile.cluster_send"(%x, %second) : (!acc, !part) -> ()
+  "gpu_tile.cluster_send"(%x, %second) {axis = 0 : i32} : (!acc, !part) -> ()
   %y = "gpu_tile.convert_layout"(%x) : (!acc) -> !row
   "tile.store"(%y, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!row, !m, index, index) -> ()
   return
@@ -33,10 +33,10 @@ func.func @at_once(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1,
   %x = arith.constant dense<1.0> : !acc
   %to = "gpu_tile.alloc"() {options = {}} : () -> !parts
   %first = "gpu_tile.slot"(%to, %c0) : (!parts, i32) -> !part
-  "gpu_tile.cluster_send"(%x, %first) : (!acc, !part) -> ()
+  "gpu_tile.cluster_send"(%x, %first) {axis = 0 : i32} : (!acc, !part) -> ()
   %other = "gpu_tile.alloc"() {options = {}} : () -> !parts
   %second = "gpu_tile.slot"(%other, %c0) : (!parts, i32) -> !part
-  "gpu_tile.cluster_send"(%x, %second) : (!acc, !part) -> ()
+  "gpu_tile.cluster_send"(%x, %second) {axis = 0 : i32} : (!acc, !part) -> ()
   %y = "gpu_tile.convert_layout"(%x) : (!acc) -> !row
   "tile.store"(%y, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!row, !m, index, index) -> ()
   return

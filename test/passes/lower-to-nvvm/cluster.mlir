@@ -104,18 +104,18 @@ func.func @stripes() attributes {tile.kernel, tile.stripes = 4 : i32} {
 }
 
 // -----
-// A sum goes to the first CTA: to where its own buffer is, as far away as its shared memory.
+// Halves of a sum go to two CTAs: to where each has its own buffer, as far away as its shared memory.
 // CHECK-LABEL: llvm.func @sent(
 // CHECK-SAME: nvvm.cluster_dim = array<i32: 2, 1, 1>
 func.func @sent() attributes {tile.kernel, tile.stripes = 2 : i32} {
   %sums = arith.constant dense<1.0> : tensor<256xf32, #gpu_tile.layout<"T(128):(2@0) V(2):(1@0)">>
-  %b = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !gpu_tile.buffer<tensor<256xf32>, #gpu_tile.shared<"(256):(1)">>
+  %b = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !gpu_tile.buffer<tensor<128xf32>, #gpu_tile.shared<"(128):(1)">>
   // CHECK: %[[OWN:.*]] = llvm.ptrtoint
-  // CHECK: %[[FIRST:.*]] = llvm.inline_asm {{.*}}"mapa.shared::cluster.u32 $0, $1, $2;", "=r,r,r" %[[OWN]], %{{.*}}c0
-  // CHECK: %[[APART:.*]] = arith.subi %[[FIRST]], %[[OWN]]
+  // CHECK: %[[THERE:.*]] = llvm.inline_asm {{.*}}"mapa.shared::cluster.u32 $0, $1, $2;", "=r,r,r" %[[OWN]], %{{.*}}
+  // CHECK: %[[APART:.*]] = arith.subi %[[THERE]], %[[OWN]]
   // CHECK: %[[REMOTE:.*]] = arith.addi %{{.*}}, %[[APART]]
   // CHECK: "@$3 st.shared::cluster.v2.b32 [$0], {$1, $2};", "r,r,r,b,~{memory}" %[[REMOTE]]
-  "gpu_tile.cluster_send"(%sums, %b) : (tensor<256xf32, #gpu_tile.layout<"T(128):(2@0) V(2):(1@0)">>, !gpu_tile.buffer<tensor<256xf32>, #gpu_tile.shared<"(256):(1)">>) -> ()
+  "gpu_tile.cluster_send"(%sums, %b) {axis = 0 : i32} : (tensor<256xf32, #gpu_tile.layout<"T(128):(2@0) V(2):(1@0)">>, !gpu_tile.buffer<tensor<128xf32>, #gpu_tile.shared<"(128):(1)">>) -> ()
   "gpu_tile.cluster_sync"() {order = "acq_rel"} : () -> ()
   return
 }

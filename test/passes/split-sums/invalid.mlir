@@ -1,17 +1,17 @@
 // Demands that cannot be met.
 // RUN: tilec opt %s --passes split-sums --target sm_90a --num-warps 1 --split-input-file --verify-diagnostics
 
-!x = tensor<16x16xf16, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2,2):(1@1,8@0,8@1)">>
-!y = tensor<16x8xf16, #gpu_tile.layout<"T(4,8):(2@0,1@1) V(2,2):(1@0,8@0)">>
-!c = tensor<16x8xf32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2):(1@1,8@0)">>
+!x = tensor<16x16xf16>
+!y = tensor<16x8xf16>
+!c = tensor<16x8xf32>
 
 // expected-error @below {{sum_parts=2 was asked for, but no loop, or more than one, multiplies outside of branches and other loops}}
 func.func @no_loop() attributes {tile.kernel, tile.sum_parts = 2 : i32} { return }
 
 // -----
-!x = tensor<16x16xf16, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2,2):(1@1,8@0,8@1)">>
-!y = tensor<16x8xf16, #gpu_tile.layout<"T(4,8):(2@0,1@1) V(2,2):(1@0,8@0)">>
-!c = tensor<16x8xf32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2):(1@1,8@0)">>
+!x = tensor<16x16xf16>
+!y = tensor<16x8xf16>
+!c = tensor<16x8xf32>
 
 // A sum that each iteration also sees.
 // expected-error @below {{sum_parts=2 was asked for, but the loop carries what is no sum from zero in 32 bits or more}}
@@ -28,9 +28,9 @@ func.func @seen(%n: index, %x: !x, %y: !y) attributes {tile.kernel, tile.sum_par
 }
 
 // -----
-!x = tensor<16x16xf16, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2,2):(1@1,8@0,8@1)">>
-!y = tensor<16x8xf16, #gpu_tile.layout<"T(4,8):(2@0,1@1) V(2,2):(1@0,8@0)">>
-!c = tensor<16x8xf32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2):(1@1,8@0)">>
+!x = tensor<16x16xf16>
+!y = tensor<16x8xf16>
+!c = tensor<16x8xf32>
 
 // A sum that an inner loop scales.
 // expected-error @below {{sum_parts=2 was asked for, but the loop carries what is no sum from zero in 32 bits or more}}
@@ -46,5 +46,77 @@ func.func @scaled(%n: index, %x: !x, %y: !y, %f: !c) attributes {tile.kernel, ti
     }
     scf.yield %inner : !c
   }
+  return
+}
+
+// -----
+!x = tensor<16x16xf16>
+!y = tensor<16x8xf16>
+!c = tensor<16x8xf32>
+!m = memref<?x?xf32, strided<[?, 1]>>
+
+// What adds up columns, and rows: neither stripes of rows nor of columns have both.
+// expected-error @below {{sum_parts=2 was asked for, but what is behind the loop does not come in 2 stripes of the sum}}
+func.func @across(%n: index, %x: !x, %y: !y, %to: !m, %row: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.sum_parts = 2 : i32} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : !c
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%s = %zero) -> (!c) {
+    %d = "tile.dot"(%x, %y, %s) {options = {instruction = "mma.m16n8k16.f32.f16.f16"}} : (!x, !y, !c) -> !c
+    scf.yield %d : !c
+  }
+  %t = "tile.reduce"(%sum) ({
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.addf %p, %q : f32
+    gpu.yield %r : f32
+  }) {axis = 0 : i32} : (!c) -> tensor<8xf32>
+  "tile.store"(%sum, %to, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, !m, index, index) -> ()
+  "tile.store"(%t, %row, %c0) {dims = array<i32: 0>, options = {}} : (tensor<8xf32>, memref<?xf32, strided<[1]>>, index) -> ()
+  %w = "tile.reduce"(%sum) ({
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.addf %p, %q : f32
+    gpu.yield %r : f32
+  }) {axis = 1 : i32} : (!c) -> tensor<16xf32>
+  "tile.store"(%w, %row, %c0) {dims = array<i32: 0>, options = {}} : (tensor<16xf32>, memref<?xf32, strided<[1]>>, index) -> ()
+  return
+}
+
+// -----
+!x = tensor<16x16xf16>
+!y = tensor<16x8xf16>
+!c = tensor<16x8xf32>
+
+// expected-error @below {{sum_parts=2 was asked for, but stripes of the sum have no 'tile.print' of their own}}
+func.func @printed(%n: index, %x: !x, %y: !y) attributes {tile.kernel, tile.sum_parts = 2 : i32} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : !c
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%s = %zero) -> (!c) {
+    %d = "tile.dot"(%x, %y, %s) {options = {instruction = "mma.m16n8k16.f32.f16.f16"}} : (!x, !y, !c) -> !c
+    scf.yield %d : !c
+  }
+  "tile.print"(%sum) {format = "sum {}", operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (!c) -> ()
+  return
+}
+
+// -----
+!x = tensor<16x16xf16>
+!y = tensor<16x8xf16>
+!c = tensor<16x8xf32>
+!m = memref<?x?xf32, strided<[?, 1]>>
+
+// A stripe would read what another one has written.
+// expected-error @below {{sum_parts=2 was asked for, but what is behind the loop reads elsewhere in an array that it writes}}
+func.func @elsewhere(%n: index, %x: !x, %y: !y, %to: !m) attributes {tile.kernel, tile.sum_parts = 2 : i32} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : !c
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%s = %zero) -> (!c) {
+    %d = "tile.dot"(%x, %y, %s) {options = {instruction = "mma.m16n8k16.f32.f16.f16"}} : (!x, !y, !c) -> !c
+    scf.yield %d : !c
+  }
+  %before = "tile.load"(%to, %c1, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : f32, options = {}} : (!m, index, index) -> !c
+  %e = arith.addf %sum, %before : !c
+  "tile.store"(%e, %to, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, !m, index, index) -> ()
   return
 }

@@ -1,9 +1,9 @@
-// Each of four CTAs sums a quarter of the iterations; the first gets the others' sums and does the rest.
+// Each of four CTAs sums a quarter of the iterations, and does the rest for a quarter of the rows.
 // RUN: tilec opt %s --passes split-sums --target sm_90a --num-warps 1 | filecheck %s
 
-!x = tensor<16x16xf16, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2,2):(1@1,8@0,8@1)">>
-!y = tensor<16x8xf16, #gpu_tile.layout<"T(4,8):(2@0,1@1) V(2,2):(1@0,8@0)">>
-!c = tensor<16x8xf32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2):(1@1,8@0)">>
+!x = tensor<16x16xf16>
+!y = tensor<16x8xf16>
+!c = tensor<16x8xf32>
 !m = memref<?x?xf32, strided<[?, 1]>>
 
 // CHECK-LABEL: @product
@@ -11,10 +11,11 @@
 // CHECK-NOT: tile.sum_parts
 func.func @product(%low: index, %high: index, %x: !x, %y: !y, %to: !m) attributes {tile.kernel, tile.sum_parts = 4 : i32} {
   %c0 = arith.constant 0 : index
+  // CHECK: %[[PART:.*]] = "tile.stripe_id"()
+  // CHECK: %[[ROW:.*]] = arith.muli %[[PART]], %c4
   // CHECK: %[[STEP:.*]] = arith.constant 16 : index
   %c16 = arith.constant 16 : index
   %zero = arith.constant dense<0.0> : !c
-  // CHECK: %[[PART:.*]] = "tile.stripe_id"()
   // CHECK: %[[LENGTH:.*]] = arith.subi %arg1, %arg0
   // CHECK: %[[STEPS:.*]] = arith.divsi %{{.*}}, %[[STEP]]
   // CHECK: %[[DONE:.*]] = arith.muli %[[PART]], %[[STEPS]]
@@ -23,30 +24,79 @@ func.func @product(%low: index, %high: index, %x: !x, %y: !y, %to: !m) attribute
   // CHECK: %[[FROM:.*]] = arith.addi %arg0, %[[AWAY]]
   // CHECK: %[[NEXT:.*]] = arith.addi %[[PART]], %c1
   // CHECK: %[[TO:.*]] = arith.addi %arg0, %{{.*}}
-  // CHECK: %[[ALL:.*]] = "gpu_tile.alloc"() {{.*}} -> !gpu_tile.buffer<tensor<3x16x8xf32>
   // CHECK: %[[MINE:.*]] = scf.for %{{.*}} = %[[FROM]] to %[[TO]] step %[[STEP]]
   %sum = scf.for %k = %low to %high step %c16 iter_args(%s = %zero) -> (!c) {
     %d = "tile.dot"(%x, %y, %s) {options = {instruction = "mma.m16n8k16.f32.f16.f16"}} : (!x, !y, !c) -> !c
     scf.yield %d : !c
   }
-  // CHECK: %[[NUMBER:.*]] = arith.index_cast %[[PART]] : index to i32
-  // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[NUMBER]], %c0
-  // CHECK: "gpu_tile.cluster_sync"() {order = "relaxed"}
-  // CHECK: %[[OTHER:.*]] = arith.xori %[[FIRST]], %true
-  // CHECK: scf.if %[[OTHER]] {
-  // CHECK: %[[MY:.*]] = arith.subi %[[NUMBER]], %c1
-  // CHECK: %[[SLOT:.*]] = "gpu_tile.slot"(%[[ALL]], %[[MY]])
-  // CHECK: "gpu_tile.cluster_send"(%[[MINE]], %[[SLOT]])
-  // CHECK: "gpu_tile.cluster_sync"() {order = "acq_rel"}
-  // CHECK: scf.if %[[FIRST]] {
-  // CHECK: %[[A:.*]] = "gpu_tile.buffer_load"
-  // CHECK: %[[AB:.*]] = arith.addf %[[MINE]], %[[A]]
-  // CHECK: %[[B:.*]] = "gpu_tile.buffer_load"
-  // CHECK: %[[ABC:.*]] = arith.addf %[[AB]], %[[B]]
-  // CHECK: %[[C:.*]] = "gpu_tile.buffer_load"
-  // CHECK: %[[TOTAL:.*]] = arith.addf %[[ABC]], %[[C]]
-  // CHECK: "tile.store"(%[[TOTAL]]
+  // CHECK: %[[SUM:.*]] = "tile.sum_stripes"(%[[MINE]]) {axis = 0 : i32} : (tensor<16x8xf32>) -> tensor<4x8xf32>
+  // CHECK: %[[AT:.*]] = arith.addi %{{.*}}, %[[ROW]]
+  // CHECK: "tile.store"(%[[SUM]], %arg4, %[[AT]], %{{.*}}) {dims
   "tile.store"(%sum, %to, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, !m, index, index) -> ()
+  return
+}
+
+// What stands behind: rows of a bias for all columns, of what is there, their numbers; columns whole.
+// CHECK-LABEL: @behind
+// CHECK: %[[ROW:.*]] = arith.muli %{{.*}}, %c8
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq
+// CHECK: %[[SUM:.*]] = "tile.sum_stripes"(%{{.*}}) {axis = 0 : i32} : (tensor<16x8xf32>) -> tensor<8x8xf32>
+// CHECK: %[[ALL:.*]] = "tile.load"(%arg5, %{{.*}}) {{.*}} -> tensor<8xf32>
+// CHECK: "tile.broadcast"(%[[ALL]]) {dims = array<i32: 1>} : (tensor<8xf32>) -> tensor<8x8xf32>
+// CHECK: %[[AT:.*]] = arith.addi %{{.*}}, %[[ROW]]
+// CHECK: %[[OWN:.*]] = "tile.load"(%arg5, %[[AT]]) {{.*}} -> tensor<8xf32>
+// CHECK: "tile.broadcast"(%[[OWN]]) {dims = array<i32: 0>} : (tensor<8xf32>) -> tensor<8x8xf32>
+// CHECK: %[[COUNT:.*]] = "tile.iota"() {axis = 0 : i32} : () -> tensor<8x8xi32>
+// CHECK: %[[BY:.*]] = tensor.splat
+// CHECK: arith.addi %[[COUNT]], %[[BY]] : tensor<8x8xi32>
+// CHECK: "tile.store"(%{{.*}}, %arg4, {{.*}}tensor<8x8xf32>
+// CHECK: %[[TOTAL:.*]] = "tile.reduce"
+// CHECK: (tensor<8x8xf32>) -> tensor<8xf32>
+// CHECK: "tile.store"(%[[TOTAL]], %arg6
+// CHECK: scf.if %[[FIRST]] {
+// CHECK-NEXT: "tile.store"(%{{.*}}, %arg7
+func.func @behind(%low: index, %high: index, %x: !x, %y: !y, %to: !m, %bias: memref<?xf32, strided<[1]>>, %rows: memref<?xf32, strided<[1]>>, %other: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.sum_parts = 2 : i32} {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %zero = arith.constant dense<0.0> : !c
+  %sum = scf.for %k = %low to %high step %c16 iter_args(%s = %zero) -> (!c) {
+    %d = "tile.dot"(%x, %y, %s) {options = {instruction = "mma.m16n8k16.f32.f16.f16"}} : (!x, !y, !c) -> !c
+    scf.yield %d : !c
+  }
+  %r = "tile.load"(%bias, %c0) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (memref<?xf32, strided<[1]>>, index) -> tensor<8xf32>
+  %r2 = "tile.broadcast"(%r) {dims = array<i32: 1>} : (tensor<8xf32>) -> !c
+  %q = "tile.load"(%bias, %c0) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (memref<?xf32, strided<[1]>>, index) -> tensor<16xf32>
+  %q2 = "tile.broadcast"(%q) {dims = array<i32: 0>} : (tensor<16xf32>) -> !c
+  %i = "tile.iota"() {axis = 0 : i32} : () -> tensor<16x8xi32>
+  %f = arith.sitofp %i : tensor<16x8xi32> to !c
+  %a = arith.addf %sum, %r2 : !c
+  %b = arith.addf %a, %q2 : !c
+  %e = arith.addf %b, %f : !c
+  "tile.store"(%e, %to, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, !m, index, index) -> ()
+  %t = "tile.reduce"(%sum) ({
+  ^bb0(%p: f32, %u: f32):
+    %v = arith.addf %p, %u : f32
+    gpu.yield %v : f32
+  }) {axis = 1 : i32} : (!c) -> tensor<16xf32>
+  "tile.store"(%t, %rows, %c0) {dims = array<i32: 0>, options = {}} : (tensor<16xf32>, memref<?xf32, strided<[1]>>, index) -> ()
+  "tile.store"(%r, %other, %c0) {dims = array<i32: 0>, options = {}} : (tensor<8xf32>, memref<?xf32, strided<[1]>>, index) -> ()
+  return
+}
+
+// Rows of the transposed sum stay whole: the stripes are columns of the sum.
+// CHECK-LABEL: @transposed
+// CHECK: "tile.sum_stripes"(%{{.*}}) {axis = 1 : i32} : (tensor<16x8xf32>) -> tensor<16x4xf32>
+// CHECK: "tile.transpose"(%{{.*}}) {permutation = array<i32: 1, 0>} : (tensor<16x4xf32>) -> tensor<4x16xf32>
+func.func @transposed(%low: index, %high: index, %x: !x, %y: !y, %to: !m) attributes {tile.kernel, tile.sum_parts = 2 : i32} {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %zero = arith.constant dense<0.0> : !c
+  %sum = scf.for %k = %low to %high step %c16 iter_args(%s = %zero) -> (!c) {
+    %d = "tile.dot"(%x, %y, %s) {options = {instruction = "mma.m16n8k16.f32.f16.f16"}} : (!x, !y, !c) -> !c
+    scf.yield %d : !c
+  }
+  %t = "tile.transpose"(%sum) {permutation = array<i32: 1, 0>} : (!c) -> tensor<8x16xf32>
+  "tile.store"(%t, %to, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (tensor<8x16xf32>, !m, index, index) -> ()
   return
 }
 
@@ -73,7 +123,7 @@ func.func @whole(%low: index, %high: index, %x: !x, %y: !y, %to: !m) attributes 
 // CHECK: %[[TO:.*]] = arith.addi %c0
 // CHECK: %[[MINE:.*]] = scf.for %{{.*}} = %[[FROM]] to %[[TO]]
 // CHECK-NEXT: scf.for %{{.*}} = %arg0 to %arg1
-// CHECK: "gpu_tile.cluster_send"(%[[MINE]]
+// CHECK: "tile.sum_stripes"(%[[MINE]]
 func.func @outer(%low: index, %high: index, %x: !x, %y: !y, %to: !m) attributes {tile.kernel, tile.sum_parts = 2 : i32} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -94,12 +144,12 @@ func.func @outer(%low: index, %high: index, %x: !x, %y: !y, %to: !m) attributes 
 // Of three iterations two parts share those of the inner loop.
 // CHECK-LABEL: @inner
 // CHECK: "tile.stripe_id"()
-// CHECK: %[[MINE:.*]] = scf.for %{{.*}} = %c0 to %c3
+// CHECK: %[[MINE:.*]] = scf.for %{{.*}} = %{{.*}} to %c3
 // CHECK: %[[LENGTH:.*]] = arith.subi %arg1, %arg0
 // CHECK: %[[FROM:.*]] = arith.addi %arg0
 // CHECK: %[[TO:.*]] = arith.addi %arg0
 // CHECK: scf.for %{{.*}} = %[[FROM]] to %[[TO]]
-// CHECK: "gpu_tile.cluster_send"(%[[MINE]]
+// CHECK: "tile.sum_stripes"(%[[MINE]]
 func.func @inner(%low: index, %high: index, %x: !x, %y: !y, %to: !m) attributes {tile.kernel, tile.sum_parts = 2 : i32} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -114,40 +164,5 @@ func.func @inner(%low: index, %high: index, %x: !x, %y: !y, %to: !m) attributes 
     scf.yield %inner : !c
   }
   "tile.store"(%sum, %to, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, !m, index, index) -> ()
-  return
-}
-
-// Two sums of 40960 bytes come one after the other, through one buffer.
-!rows = tensor<1280x16xf16, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2,2,80):(1@1,8@0,8@1,16@0)">>
-!sums = tensor<1280x8xf32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2,80):(1@1,8@0,16@0)">>
-// CHECK-LABEL: @turns
-// CHECK: %[[PARTS:.*]] = "gpu_tile.alloc"() {{.*}} -> !gpu_tile.buffer<tensor<1x1280x8xf32>
-// CHECK-NOT: "gpu_tile.alloc"
-// CHECK: %[[MINE:.*]]:2 = scf.for
-// CHECK: "gpu_tile.cluster_sync"() {order = "relaxed"}
-// CHECK: scf.if
-// CHECK: "gpu_tile.cluster_send"(%[[MINE]]#0
-// CHECK: "gpu_tile.cluster_sync"() {order = "acq_rel"}
-// CHECK: %[[A:.*]] = scf.if
-// CHECK: arith.addf %[[MINE]]#0
-// CHECK: } else {
-// CHECK-NEXT: scf.yield %[[MINE]]#0
-// CHECK: "gpu_tile.cluster_sync"() {order = "acq_rel"}
-// CHECK: "gpu_tile.cluster_send"(%[[MINE]]#1
-// CHECK: "gpu_tile.cluster_sync"() {order = "acq_rel"}
-// CHECK: %[[B:.*]] = arith.addf %[[MINE]]#1
-// CHECK: "tile.store"(%[[A]]
-// CHECK: "tile.store"(%[[B]]
-func.func @turns(%low: index, %high: index, %x: !rows, %y: !y, %to: !m) attributes {tile.kernel, tile.sum_parts = 2 : i32} {
-  %c0 = arith.constant 0 : index
-  %c16 = arith.constant 16 : index
-  %zero = arith.constant dense<0.0> : !sums
-  %a, %b = scf.for %k = %low to %high step %c16 iter_args(%s = %zero, %t = %zero) -> (!sums, !sums) {
-    %d = "tile.dot"(%x, %y, %s) {options = {instruction = "mma.m16n8k16.f32.f16.f16"}} : (!rows, !y, !sums) -> !sums
-    %e = "tile.dot"(%x, %y, %t) {options = {instruction = "mma.m16n8k16.f32.f16.f16"}} : (!rows, !y, !sums) -> !sums
-    scf.yield %d, %e : !sums, !sums
-  }
-  "tile.store"(%a, %to, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!sums, !m, index, index) -> ()
-  "tile.store"(%b, %to, %c0, %c16) {dims = array<i32: 0, 1>, options = {}} : (!sums, !m, index, index) -> ()
   return
 }

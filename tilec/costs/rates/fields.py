@@ -53,8 +53,8 @@ class Rates:
     `meeting`: that the last round of a product is in parts: one more program, partial sums on their
     way to L2, a flag, its reader; `summed_bytes`: of partial sums that one multiprocessor waits
     for, reads and adds up in a microsecond. `gather`: that the CTAs which sum parts of a program's
-    loop meet, before and behind what they send; `gathered_bytes`: of sums that the first of them
-    gets and adds up in a microsecond.
+    loop meet, before and behind what they send; `gathered_bytes`: of sums that each of them gets
+    and adds up in a microsecond.
 
     Copies of operands in front of a product, with rows at multiples of 128 bytes: they pay from
     `copied_product` M N K on, where `copied_uses` rows or columns of the other operand, or more,

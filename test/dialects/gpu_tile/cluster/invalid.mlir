@@ -58,7 +58,14 @@ func.func @store_into_another_type(%v: tensor<f32, #gpu_tile.layout<"T(128):(0) 
 
 // -----
 func.func @send_into_another_shape(%v: tensor<4xf32, #gpu_tile.layout<"T(128):(0) V(4):(1@0)">>, %b: !gpu_tile.buffer<tensor<8xf32>, #gpu_tile.shared<"(8):(1)">>) {
-  // expected-error @below {{'gpu_tile.cluster_send' op dst must be a buffer like tensor<4xf32, #gpu_tile.layout<"T(128):(0) V(4):(1@0)">>, found !gpu_tile.buffer<tensor<8xf32>, #gpu_tile.shared<"(8):(1)">>}}
-  "gpu_tile.cluster_send"(%v, %b) : (tensor<4xf32, #gpu_tile.layout<"T(128):(0) V(4):(1@0)">>, !gpu_tile.buffer<tensor<8xf32>, #gpu_tile.shared<"(8):(1)">>) -> ()
+  // expected-error @below {{'gpu_tile.cluster_send' op dst must be a buffer for a stripe of tensor<4xf32, #gpu_tile.layout<"T(128):(0) V(4):(1@0)">>, found !gpu_tile.buffer<tensor<8xf32>, #gpu_tile.shared<"(8):(1)">>}}
+  "gpu_tile.cluster_send"(%v, %b) {axis = 0 : i32} : (tensor<4xf32, #gpu_tile.layout<"T(128):(0) V(4):(1@0)">>, !gpu_tile.buffer<tensor<8xf32>, #gpu_tile.shared<"(8):(1)">>) -> ()
+  return
+}
+
+// -----
+func.func @send_along_no_axis(%v: tensor<4xf32, #gpu_tile.layout<"T(128):(0) V(4):(1@0)">>, %b: !gpu_tile.buffer<tensor<4xf32>, #gpu_tile.shared<"(4):(1)">>) {
+  // expected-error @below {{'gpu_tile.cluster_send' op axis 1 is out of range for rank 1}}
+  "gpu_tile.cluster_send"(%v, %b) {axis = 1 : i32} : (tensor<4xf32, #gpu_tile.layout<"T(128):(0) V(4):(1@0)">>, !gpu_tile.buffer<tensor<4xf32>, #gpu_tile.shared<"(4):(1)">>) -> ()
   return
 }

@@ -27,3 +27,31 @@ func.func @another_type(%mine: tensor<f32>) {
   %all = "tile.gather_stripes"(%mine) : (tensor<f32>) -> tensor<8xi32>
   return
 }
+
+// -----
+func.func @fewer_sums(%mine: tensor<8x4xf32>) {
+  // expected-error @below {{'tile.sum_stripes' op 2 values have 1 sums}}
+  %sum = "tile.sum_stripes"(%mine, %mine) {axis = 0 : i32} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  return
+}
+
+// -----
+func.func @no_axis(%mine: tensor<8x4xf32>) {
+  // expected-error @below {{'tile.sum_stripes' op axis 2 is out of range for rank 2}}
+  %sum = "tile.sum_stripes"(%mine) {axis = 2 : i32} : (tensor<8x4xf32>) -> tensor<4x4xf32>
+  return
+}
+
+// -----
+func.func @other_elements(%mine: tensor<8x4xf32>) {
+  // expected-error @below {{'tile.sum_stripes' op sums of f32 are f16}}
+  %sum = "tile.sum_stripes"(%mine) {axis = 0 : i32} : (tensor<8x4xf32>) -> tensor<4x4xf16>
+  return
+}
+
+// -----
+func.func @no_stripe(%mine: tensor<8x4xf32>) {
+  // expected-error @below {{'tile.sum_stripes' op 8x2 is no stripe of 8x4}}
+  %sum = "tile.sum_stripes"(%mine) {axis = 0 : i32} : (tensor<8x4xf32>) -> tensor<8x2xf32>
+  return
+}

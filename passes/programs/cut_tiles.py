@@ -1,0 +1,157 @@
+"""Which tiles behind a loop whose sums CTAs have in parts can be cut into a stripe for each.
+
+Each value of an elementwise op needs its own elements of the operands alone, each row of a
+reduction along columns its own row, and a load can begin at any row. So what is stored of a sum is
+followed back: to sums, which come in stripes, and to loads, constants and coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.def_use import defining_op
+from tilec.dialects.effects import whole_of
+from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.types import is_tile, shape
+from tilec.passes.analysis.vector_width import contiguous_dim
+from tilec.passes.rewriting.walk import all_ops, find_ops
+
+_EFFECTS = (
+    *(tile.ScatterOp, tile.Atomic, tile.FenceOp),
+    *(tile.PrintOp, tile.AssertOp, tile.InlinePtxOp),
+)
+
+
+@dataclass
+class Cut:
+    """Stripes of `sums` along `axis`, of `size` elements before, and of what follows from them.
+
+    `is_cut(value, dim)`: whether a value can be had in such stripes along `dim`.
+    """
+
+    sums: Sequence[ir.Value]
+    axis: int
+    size: int
+    _found: dict[tuple[ir.Value, int], bool] = field(default_factory=dict)
+
+    def is_cut(self, value: ir.Value, dim: int) -> bool:
+        """Whether each CTA can have its stripe of a value along `dim`."""
+        if value in self.sums:
+            return dim == self.axis
+        key = value, dim
+        if key not in self._found:
+            needed = operands_in_stripes(value, dim) if shape(value)[dim] == self.size else None
+            self._found[key] = needed is not None and all(self.is_cut(*each) for each in needed)
+        return self._found[key]
+
+    def dim_of(self, store: tile.StoreOp) -> int | None:
+        """The dimension of what is stored along which it can be cut, None if there is none."""
+        dims = range(len(shape(store.value)))
+        return next((dim for dim in dims if self.is_cut(store.value, dim)), None)
+
+
+def operands_in_stripes(value: ir.Value, dim: int) -> list[tuple[ir.Value, int]] | None:
+    """The operands, each with the dimension, whose stripes an op needs for a stripe of its result
+    along `dim`; None where these do not suffice."""
+    op = defining_op(value)
+    view = None if op is None else op.opview
+    if isinstance(view, tile.BroadcastOp):
+        pairs = enumerate(view.dims)
+        return [(view.src, at) for at, to in pairs if to == dim and shape(view.src)[at] > 1]
+    if isinstance(view, tile.TransposeOp):
+        return [(view.src, view.permutation[dim])]
+    if isinstance(view, tile.ReduceOp):
+        return [(source, dim + (dim >= view.axis)) for source in view.inputs]
+    if isinstance(view, (tile.SplitOp, tile.JoinOp)):
+        sources = [view.src] if isinstance(view, tile.SplitOp) else view.inputs
+        return None if view.axis == dim else [(source, dim) for source in sources]
+    if isinstance(view, tile.ReshapeOp):
+        return _reshaped(view, dim)
+    if isinstance(view, tile.LoadOp):
+        return None if view.options.get("wrapped") else []
+    if isinstance(view, tile.IotaOp) or (op is not None and op.name == "tensor.splat"):
+        return []
+    if op is None or not is_elementwise(op) or len(op.regions):
+        return None
+    if op.name == "arith.constant" and not op.attributes["value"].is_splat:
+        return None
+    return [(operand, dim) for operand in op.operands if is_tile(operand)]
+
+
+def _reshaped(op: tile.ReshapeOp, dim: int) -> list[tuple[ir.Value, int]] | None:
+    """The same dimension of the source, where only ones come or go."""
+    source, result = shape(op.src), shape(op.result)
+    own = [at for at, size in enumerate(source) if size > 1]
+    others = [at for at, size in enumerate(result) if size > 1]
+    if [source[at] for at in own] != [result[at] for at in others] or dim not in others:
+        return None
+    return [(op.src, own[others.index(dim)])]
+
+
+def find_cut(sums: Sequence[ir.Value], rest: Sequence[ir.Operation], parts: int) -> Cut | str:
+    """The stripes in which CTAs have `sums`, so that they do the `rest` of the kernel each for its
+    own; or what keeps them from it. Along which axis: rows stay whole in memory, if they can."""
+    effects = [one for op in rest for one in find_ops(op, *_EFFECTS)]
+    if effects:
+        return f"stripes of the sum have no '{effects[0].name}' of their own"
+    inner = [one for op in rest for one in find_ops(op, tile.StoreOp) if one != op]
+    if inner:
+        return "what is behind the loop stores in branches or loops"
+    stores = [op.opview for op in rest if isinstance(op.opview, tile.StoreOp)]
+    if not all(_is_read_alike(store, rest) for store in stores):
+        return "what is behind the loop reads elsewhere in an array that it writes"
+    found = [_cut_along(axis, sums, rest, stores, parts) for axis in range(len(shape(sums[0])))]
+    cuts = [(torn, cut) for torn, cut in filter(None, found)]
+    if not cuts:
+        return f"what is behind the loop does not come in {parts} stripes of the sum"
+    return min(cuts, key=lambda each: each[0])[1]
+
+
+def _cut_along(
+    axis: int,
+    sums: Sequence[ir.Value],
+    rest: Sequence[ir.Operation],
+    stores: Sequence[tile.StoreOp],
+    parts: int,
+) -> tuple[int, Cut] | None:
+    """The stripes along an axis, behind how many stores whose rows they tear."""
+    sizes = {shape(value)[axis] for value in sums if axis < len(shape(value))}
+    if len(sizes) != 1 or any(axis >= len(shape(value)) for value in sums):
+        return None
+    (size,) = sizes
+    if size % parts or size < parts:
+        return None
+    cut, torn = Cut(sums, axis, size), 0
+    for store in following(sums, rest, stores):
+        dim = cut.dim_of(store)
+        if dim is None:
+            return None
+        torn += dim == contiguous_dim(store.dst, store.dims)
+    return torn, cut
+
+
+def following(
+    sums: Sequence[ir.Value], rest: Sequence[ir.Operation], stores: Sequence[tile.StoreOp]
+) -> list[tile.StoreOp]:
+    """Those of the stores that store what follows from the sums."""
+    values = set(sums)
+    for op in rest:
+        if any(operand in values for inner in all_ops(op) for operand in inner.operands):
+            values.update(op.results)
+    return [store for store in stores if store.value in values]
+
+
+def _is_read_alike(store: tile.StoreOp, rest: Sequence[ir.Operation]) -> bool:
+    """Whether what reads the array behind the loop reads just what the store overwrites."""
+    whole = whole_of(store.dst)
+    readers = [one.opview for op in rest for one in find_ops(op, tile.LoadOp, tile.GatherOp)]
+    return all(
+        isinstance(read, tile.LoadOp)
+        and (*read.offsets, *read.dims) == (*store.offsets, *store.dims)
+        for read in readers
+        if whole_of(read.array) == whole
+    )

@@ -1,0 +1,102 @@
+"""send-sums: sums that the CTAs of a cluster have in parts reach those that add them up.
+
+Before:   %sum = "tile.sum_stripes"(%mine) {axis = 0} : tensor<64x32xf32> -> tensor<16x32xf32>
+After:    %parts = "gpu_tile.alloc"() : 4 slots of 16 x 32, for what each CTA has of this stripe
+          "gpu_tile.cluster_sync"() {order = "relaxed"}                       (all have begun)
+          "gpu_tile.cluster_send"(%mine, slot of this CTA's number of %parts) {axis = 0}
+          "gpu_tile.cluster_sync"() {order = "acq_rel"}
+          %sum = "gpu_tile.buffer_load"(slot 0) + ... (slot 1) + ... (slot 2) + ... (slot 3)
+
+Each CTA sends all of what it has, a stripe to each, and gets as much: distributed shared memory
+takes the time of one part whatever the number of parts. They are added up in order, so results do
+not differ from call to call, and in the layout of what is stored, rows of it in one piece.
+
+Several sums are sent at once if their buffers take little of the memory that rings want
+(`hardware/ring_stages.py`), else one after the other: those that are alike through one buffer,
+which all have read by the cluster's next sync.
+
+Does not handle: vectors of 16 bytes for sums that lie as matrix instructions leave them, pairs a
+thread; buffers in the memory of rings that the loop has done with.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from mlir import ir
+
+from tilec.dialects import gpu_tile, tile
+from tilec.dialects.gpu_tile.types import BufferType, layout_of
+from tilec.dialects.types import bit_width, count_stripes, element, shape
+from tilec.hardware.ring_stages import sent_together
+from tilec.hardware.shared_layout import strided
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.rewriting.scalars import binary, i32_constant, scalar_op
+from tilec.passes.rewriting.walk import find_ops
+
+
+@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+def send_sums(module: ir.Module, context: PassContext) -> None:
+    """Takes sums that CTAs have in parts through the shared memory of their cluster."""
+    for op in find_ops(module.operation, tile.SumStripesOp):
+        with ir.InsertionPoint(op), op.location:
+            _send(op.opview)
+        op.erase()
+
+
+def _send(op: tile.SumStripesOp) -> None:
+    pairs = list(zip(op.values, op.sums, strict=True))
+    goes = _goes(pairs)
+    buffers = _buffers(goes, op.axis)
+    number = scalar_op(
+        "arith.index_cast", [tile.StripeIdOp.build()], ir.IntegerType.get_signless(32)
+    )
+    gpu_tile.ClusterSyncOp.build(order="relaxed")
+    for position, go in enumerate(goes):
+        if position:
+            gpu_tile.ClusterSyncOp.build(order="acq_rel")
+        for (value, _), buffer in zip(go, buffers[position], strict=True):
+            gpu_tile.ClusterSendOp.build(value, gpu_tile.SlotOp.build(buffer, number), axis=op.axis)
+        gpu_tile.ClusterSyncOp.build(order="acq_rel")
+        for (value, total), buffer in zip(go, buffers[position], strict=True):
+            parts = count_stripes(shape(value), shape(total), op.axis)
+            total.replace_all_uses_with(_total(total, buffer, parts))
+
+
+def _goes(pairs: list[tuple[ir.Value, ir.Value]]) -> list[list[tuple[ir.Value, ir.Value]]]:
+    """The sums that are sent together: all where the buffers for them take little of what rings may
+    have, else one after the other."""
+    each = [prod(shape(value)) * bit_width(element(value)) // 8 for value, _ in pairs]
+    return [pairs] if sent_together(each) else [[pair] for pair in pairs]
+
+
+def _buffers(goes: list[list[tuple[ir.Value, ir.Value]]], axis: int) -> list[list[ir.Value]]:
+    """The buffer of each sum, a slot for what each CTA has of the stripe; those that are sent one
+    after the other share one if they are alike."""
+    found: list[list[ir.Value]] = []
+    for go in goes:
+        free = [buffer for buffers in found for buffer in buffers]
+        found.append([_buffer(value, total, axis, free) for value, total in go])
+    return found
+
+
+def _buffer(value: ir.Value, total: ir.Value, axis: int, free: list[ir.Value]) -> ir.Value:
+    sizes, parts = shape(total), count_stripes(shape(value), shape(total), axis)
+    bytes_ = BufferType((), element(value), strided((), ())).element_bytes
+    shared = choose_shared_layout(sizes, bytes_, (layout_of(value), layout_of(total)))
+    type_ = BufferType((parts, *sizes), element(value), shared).type()
+    alike = next((buffer for buffer in free if buffer.type == type_), None)
+    return alike or gpu_tile.AllocOp.build(results=[type_])
+
+
+def _total(like: ir.Value, buffer: ir.Value, parts: int) -> ir.Value:
+    """Adds up what all CTAs have of this one's stripe."""
+    add = "arith.addf" if isinstance(element(like), ir.FloatType) else "arith.addi"
+    total = None
+    for number in range(parts):
+        slot = gpu_tile.SlotOp.build(buffer, i32_constant(number))
+        part = gpu_tile.BufferLoadOp.build(slot, results=[like.type])
+        total = part if total is None else binary(add, total, part)
+    assert total is not None
+    return total
