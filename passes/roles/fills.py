@@ -38,6 +38,7 @@ from tilec.dialects.gpu_tile import (
     RingPublishOp,
     RingSlotOp,
     RingWaitOp,
+    ThreadCopy,
     TmaLoadOp,
 )
 from tilec.dialects.gpu_tile.ring import COPIES
@@ -321,6 +322,7 @@ def _emit_group(group: Sequence[_RoleFill], wait: RingWaitOp, context: PassConte
             RingPublishOp.build(ring, turn.results[0], by=COPIES)
         if stores:
             RingPublishOp.build(ring, turn.results[0], by="warp")
+    _move_readers_behind(wait, group)
     made = ring.owner.opview
     more = arrivals(copies, stores, context.num_warps, context.target.warp_size)
     set_ring(made, fills=made.fills + more)
@@ -329,3 +331,18 @@ def _emit_group(group: Sequence[_RoleFill], wait: RingWaitOp, context: PassConte
             value = fill.store.value
             fill.store.operation.erase()
             erase_unused(value)
+
+
+def _move_readers_behind(wait: RingWaitOp, group: Sequence[_RoleFill]) -> None:
+    """Moves what reads a fill and stood in front of the group's last store, as the copy of one
+    operand's scales does, behind the wait."""
+    order = order_of(wait.operation.block.operations)
+    early = [
+        reader.operation
+        for fill in group
+        for reader in readers(fill.store.dst)
+        if order.get(reader.operation, len(order)) < order[wait]
+        and not isinstance(reader, (BufferStoreOp, ThreadCopy))
+    ]
+    for reader in sorted(early, key=order.__getitem__, reverse=True):
+        reader.move_after(wait.operation)
