@@ -10,7 +10,7 @@ a gradient: 33 of the 57 us that a recorded product took before anything was lau
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -33,7 +33,7 @@ def register(
     """Says what an operator computes, and its gradient. `keep(ctx, inputs, output)` keeps what
     `backward(ctx, *gradients)` needs, which gives a gradient, or None, an input."""
 
-    def below(keys: Any, inputs: tuple[Any, ...]) -> Any:
+    def below(keys: Any, inputs: Sequence[Any]) -> Any:
         with torch._C._AutoDispatchBelowAutograd():
             left = keys & _AFTER
             if left.raw_repr() in _MEMORY:
