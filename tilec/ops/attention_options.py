@@ -1,7 +1,7 @@
 """What a call of attention asks for beside arrays: the one list of it.
 
 `Options` has what counts where nothing is said. `Asked` is the same as type checkers see it in
-calls, a line each; `tilec.ops.torch` adds torch's types, and tests compare all three.
+calls, a line each; `tilec.ops.torch` adds torch's types, and tests compare the names of all three.
 """
 
 from __future__ import annotations

@@ -27,9 +27,14 @@ NAME, GRADIENTS = "tilec::attention", "tilec::attention_gradients"
 
 _ARRAYS = "Tensor? sinks, Tensor? starts, Tensor? key_starts"
 _OPTIONS = (
-    "bool causal=False, int? window=None, float? scale=None, float? cap=None, "
-    "float dropout=0.0, int? seed=None, SymInt? longest=None, SymInt? longest_key=None"
+    "bool causal, int? window, float? scale, float? cap, float dropout, int? seed, "
+    "SymInt? longest, SymInt? longest_key"
 )
+"""Without defaults, as `register` wants it: callers pass every one, in the order of `Options`."""
+
+_DEFAULTS = vars(Options())
+"""A dictionary, which Dynamo reads where it does not trace a dataclass."""
+
 _library = torch.library.Library("tilec", "FRAGMENT")
 _library.define(
     f"attention(Tensor q, Tensor k, Tensor v, {_ARRAYS}, Tensor? lengths, Tensor? table, "
@@ -58,7 +63,8 @@ def attention(
     """See `tilec.ops.attention`; the result is a new tensor, differentiable once with respect to q,
     k, v and sinks, but with `lengths` and `table`, and of fp8, not at all."""
     check_names(asked)
-    return _operator(q, k, v, sinks, starts, key_starts, lengths, table, **asked)[0]
+    options = {**_DEFAULTS, **asked}.values()
+    return _operator(q, k, v, sinks, starts, key_starts, lengths, table, *options)[0]
 
 
 def _launch(
