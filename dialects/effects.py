@@ -55,9 +55,11 @@ def ends(view: object) -> Until | None:
 
 
 def whole_of(array: ir.Value) -> ir.Value:
-    """What different arrays do not overlap of: the list that an array is out of, or the array."""
-    taken = defining_op(array, "tile.array_at")
-    return array if taken is None else taken.operands[0]
+    """What different arrays do not overlap of: the array that a window is of, the list that an array
+    is out of, or the array."""
+    while (taken := defining_op(array, "tile.array_at", "tile.window")) is not None:
+        array = taken.operands[0]
+    return array
 
 
 def _values(view: TileOp, fields: Iterable[Operand]) -> list[ir.Value]:

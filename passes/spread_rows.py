@@ -44,7 +44,11 @@ from tilec.passes.rows.row_kernels import RowKernel, find_rows, is_row, row_axis
 from tilec.passes.rows.stripes import count_stripes
 
 
-@tile_pass(requires=Level.TILE, ensures=Level.TILE)
+@tile_pass(
+    requires=Level.TILE,
+    ensures=Level.TILE,
+    behind={"dissolve-windows": "rows are counted in whole arrays"},
+)
 def spread_rows(module: ir.Module, context: PassContext) -> None:
     """Spreads rows that one CTA cannot hold over the CTAs of a cluster."""
     for function in kernels(module):

@@ -66,7 +66,11 @@ for: the first that helps. A sum of two fits, then one of eight products."""
 _CASTS = ("arith.index_cast", "arith.index_castui")
 
 
-@tile_pass(requires=Level.TILE, ensures=None)
+@tile_pass(
+    requires=Level.TILE,
+    ensures=None,
+    behind={"dissolve-windows": "sums of windows are indices"},
+)
 def widen_indices(module: ir.Module, context: PassContext) -> None:
     """Gives i64 to what 32 bits might not hold."""
     for function in kernels(module):

@@ -49,7 +49,11 @@ from tilec.passes.rows.row_kernels import Access, RowKernel, find_rows, is_row, 
 from tilec.passes.rows.wrapped_rows import longest_shift, may_wrap
 
 
-@tile_pass(requires=Level.TILE, ensures=Level.TILE)
+@tile_pass(
+    requires=Level.TILE,
+    ensures=Level.TILE,
+    behind={"dissolve-windows": "rows begin in whole arrays"},
+)
 def wrap_rows(module: ir.Module, context: PassContext) -> None:
     """Wraps rows whose elements are not known to be aligned."""
     for function in kernels(module):

@@ -111,6 +111,45 @@ class StoreOp(ArrayOp, name="store"):
         return _check_rectangle(self.dst, self.value, self.offsets, self.dims)
 
 
+class WindowOp(Op, name="window", pure=True, one_thread=True, lowered=False):
+    """A part of an array along `dim`, an array of its own: its element 0 is the array's element
+    `start`, and it has `size` elements, without `size` those up to the array's end.
+
+    What lies outside the window is outside for loads and stores, whatever the array has there; so
+    is what lies outside the array. Windows of windows are windows. dissolve-windows makes accesses
+    of the whole array of them.
+
+    Example:
+        %w = "tile.window"(%a, %first, %rows) {dim = 0 : i32} : (memref<?x?xf32, strided<[?, 1]>>, index, index) -> memref<?x?xf32, strided<[?, 1]>>
+    """
+
+    src = Operand(ARRAY)
+    start = Operand(INDEX)
+    size = Operand(INDEX, optional=True)
+    result = Result(ARRAY)
+    dim = Attribute(INT)
+
+    @classmethod
+    def infer_types(cls, src: Any, start: Any, size: Any = None, *, dim: int) -> list[ir.Type]:
+        return [_open_at(src.type, dim)]
+
+    def check(self) -> str | None:
+        rank = len(shape(self.src))
+        if not 0 <= self.dim < rank:
+            return f"dim {self.dim} is out of range for an array of {rank} dimensions"
+        expected = _open_at(self.src.type, self.dim)
+        if self.result.type != expected:
+            return f"result must be {expected}, found {self.result.type}"
+        return None
+
+
+def _open_at(array: ir.MemRefType, dim: int) -> ir.MemRefType:
+    """The type of an array whose size along a dimension is known when the kernel runs."""
+    sizes = list(array.shape)
+    sizes[dim] = ir.ShapedType.get_dynamic_size()
+    return ir.MemRefType.get(sizes, array.element_type, array.layout, array.memory_space)
+
+
 class MisalignmentOp(Op, name="misalignment", pure=True, least=0):
     """Gives how many elements the one at `offsets` lies behind the last multiple of `bytes` in
     memory.

@@ -25,8 +25,10 @@ from tilec.dialects.op import NAMESPACES
 from tilec.dialects.types import encoding, is_tile, shape
 from tilec.passes.checks.rules import Rule, RulesOf, look_at_all
 from tilec.passes.contract import Level
+from tilec.passes.demands.kernels import is_explicit
 from tilec.passes.layouts.lane_moves import LaneMove, lane_move
 from tilec.passes.layouts.maps import register_permutation
+from tilec.passes.rewriting.walk import kernel_of
 from tilec.terms.demands import Demand
 
 _SCALAR_OPS = {
@@ -196,6 +198,11 @@ def _not_replaced(op: ir.Operation) -> str | None:
     return f"a {op.opview.MNEMONIC} is left"
 
 
+def _no_window(op: ir.Operation) -> str | None:
+    """A kernel written by hand has layouts from the beginning, and windows until they are gone."""
+    return None if is_explicit(kernel_of(op)) else _not_replaced(op)
+
+
 def _no_cross_warp_conversion(op: ir.Operation) -> str | None:
     view = op.opview
     ends = layout_of(view.src), layout_of(view.result), shape(view.src)
@@ -242,7 +249,12 @@ _RINGS: dict[str, tuple[Rule, ...]] = {
     for op in gpu_tile.Op.ALL
     if op.takes(RING) or op.takes(COUNTED)
 }
-_CHOSEN = {**_PROGRAM, **_RINGS, tile.DotOp.OPERATION_NAME: (_dot_selected,)}
+_CHOSEN = {
+    **_PROGRAM,
+    **_RINGS,
+    tile.DotOp.OPERATION_NAME: (_dot_selected,),
+    tile.WindowOp.OPERATION_NAME: (_no_window,),
+}
 _BUFFERS: dict[str, tuple[Rule, ...]] = {
     **_PROGRAM,
     **_RINGS,

@@ -55,6 +55,11 @@ def less(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
     return _compare(2, lhs, rhs)
 
 
+def at_least(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """Compares: lhs >= rhs, signed."""
+    return _compare(5, lhs, rhs)
+
+
 def equal(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
     """Compares: lhs == rhs."""
     return _compare(0, lhs, rhs)

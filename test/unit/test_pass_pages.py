@@ -352,6 +352,7 @@ def test_the_folder_holds_the_passes_and_their_contract() -> None:
 def test_explicit_kernels_get_the_passes_the_list_names() -> None:
     assert [one.name for one in EXPLICIT_PIPELINE] == [
         "simplify",
+        "dissolve-windows",
         "widen-indices",
         "keep-explicit",
         "allocate-tensor-memory",

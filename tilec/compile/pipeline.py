@@ -15,6 +15,7 @@ from tilec.passes.contract import Level, TilePass
 from tilec.passes.convert_floats import convert_floats
 from tilec.passes.count_loops import count_loops
 from tilec.passes.delay_waits import delay_waits
+from tilec.passes.dissolve_windows import dissolve_windows
 from tilec.passes.estimate_registers import estimate_registers
 from tilec.passes.expand_math import expand_math
 from tilec.passes.expand_rings import expand_rings
@@ -64,6 +65,8 @@ from tilec.passes.wrap_rows import wrap_rows
 
 TILE_PIPELINE: tuple[TilePass, ...] = (
     simplify,
+    # Behind it all accesses are of whole arrays.
+    dissolve_windows,
     count_loops,
     widen_indices,
     spread_rows,
@@ -127,6 +130,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
 
 EXPLICIT_PIPELINE: tuple[TilePass, ...] = (
     simplify,
+    dissolve_windows,
     widen_indices,
     keep_explicit,
     allocate_tensor_memory,

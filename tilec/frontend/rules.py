@@ -16,6 +16,7 @@ from tilec.frontend import (
     tl_scaled,
     tl_shape,
     tl_sorting,
+    tl_windows,
 )
 from tilec.frontend.attributes import evaluate_attribute
 from tilec.frontend.branches import evaluate_if_expression, execute_if
@@ -85,6 +86,7 @@ RULES = Rules(
     },
     builtins={
         **tl_lists.BUILTINS,
+        **tl_windows.BUILTINS,
         **tl_memory.BUILTINS,
         **tl_shape.BUILTINS,
         **tl_arithmetic.BUILTINS,

@@ -71,12 +71,13 @@ class Tile:
 
 @dataclass(frozen=True)
 class Array:
-    """An array in global memory: an SSA value of memref type. `sizes`: None where run-time."""
+    """An array in global memory: an SSA value of memref type. `sizes`: None where run-time, but
+    for a window's own, which are scalars."""
 
     value: ir.Value
     name: str
     dtype: DType
-    sizes: tuple[int | None, ...]
+    sizes: tuple[int | Scalar | None, ...]
 
     @property
     def rank(self) -> int:

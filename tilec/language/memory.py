@@ -25,6 +25,7 @@ __all__ = [
     "load",
     "scatter",
     "store",
+    "window",
 ]
 
 Cache: TypeAlias = Literal["evict_first", "evict_last", "no_allocate", "streaming"]
@@ -63,6 +64,18 @@ def store(
 
     The tile must have the array's dtype (`tile.to(array.dtype)`); a constant or scalar writes one
     element. Where two programs write one element, either value may stay.
+    """
+
+
+@builtin
+def window(array: Array, offsets: Offsets, sizes: Offsets | None = None) -> Array:
+    """A part of an array, as an array: its element (0, 0) is the array's element `offsets`.
+
+    `sizes`: how many elements it has along each dimension, numbers that may be known when the
+    kernel runs alone; None, for one of them or for all: up to the array's end. What lies outside
+    the window is outside for all that is done with it, whatever the array has there: a load gives
+    `padding`, a store writes nothing. So programs may have a part each, of any length, in one
+    array. `window.shape` has its sizes, and windows of windows are windows.
     """
 
 

@@ -216,3 +216,17 @@ func.func @misalignment_of_24_bytes(%a: memref<?xf16, strided<[1]>>, %i: index) 
   %s = "tile.misalignment"(%a, %i) {bytes = 24 : i32} : (memref<?xf16, strided<[1]>>, index) -> index
   return
 }
+
+// -----
+func.func @window_of_no_dimension(%a: memref<?x64xf32, strided<[?, 1]>>, %i: index) {
+  // expected-error @below {{'tile.window' op dim 2 is out of range for an array of 2 dimensions}}
+  %w = "tile.window"(%a, %i) {dim = 2 : i32} : (memref<?x64xf32, strided<[?, 1]>>, index) -> memref<?x64xf32, strided<[?, 1]>>
+  return
+}
+
+// -----
+func.func @window_keeps_a_size(%a: memref<?x64xf32, strided<[?, 1]>>, %i: index) {
+  // expected-error @below {{'tile.window' op result must be memref<?x?xf32, strided<[?, 1]>>, found memref<?x64xf32, strided<[?, 1]>>}}
+  %w = "tile.window"(%a, %i) {dim = 1 : i32} : (memref<?x64xf32, strided<[?, 1]>>, index) -> memref<?x64xf32, strided<[?, 1]>>
+  return
+}

@@ -54,3 +54,12 @@ func.func @fence() {
   "tile.fence"() {order = "seq_cst", scope = "cta"} : () -> ()
   return
 }
+
+// CHECK-LABEL: @window
+func.func @window(%a: memref<?x64xf32, strided<[?, 1]>>, %first: index, %rows: index) {
+  // CHECK: "tile.window"(%{{.*}}, %{{.*}}, %{{.*}}) {dim = 0 : i32} : (memref<?x64xf32, strided<[?, 1]>>, index, index) -> memref<?x64xf32, strided<[?, 1]>>
+  %w = "tile.window"(%a, %first, %rows) {dim = 0 : i32} : (memref<?x64xf32, strided<[?, 1]>>, index, index) -> memref<?x64xf32, strided<[?, 1]>>
+  // CHECK: "tile.window"(%{{.*}}, %{{.*}}) {dim = 1 : i32} : (memref<?x64xf32, strided<[?, 1]>>, index) -> memref<?x?xf32, strided<[?, 1]>>
+  %v = "tile.window"(%w, %first) {dim = 1 : i32} : (memref<?x64xf32, strided<[?, 1]>>, index) -> memref<?x?xf32, strided<[?, 1]>>
+  return
+}
