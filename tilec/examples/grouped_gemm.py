@@ -61,17 +61,13 @@ def count_bits(number):
 @tilec.function
 def multiply_rows(a, b, c, group, m, stop, n, BM, BN, BK, stages=None, warp_specialize=None):
     """One BM x BN tile of c, of the rows from m on that are before `stop`; none, no work."""
+    # Rows behind the end are the next group's, and outside of these.
+    rows, results = (tl.window(x, (m, 0), (stop - m, None)) for x in (a, c))
     acc = tl.zeros((BM, BN), tl.f32)
     depth = tl.where(m < stop, a.shape[1], 0)
     for k in tl.range(0, depth, BK, stages=stages, warp_specialize=warp_specialize):
-        acc = tl.dot(tl.load(a, (m, k), (BM, BK)), tl.load(b, (group, k, n), (BK, BN)), acc)
-    result = acc.to(c.dtype)
-    if m + BM <= stop:
-        tl.store(c, (m, n), result)
-    else:
-        # The rows behind the end are the next group's.
-        rows, columns = m + tl.arange(BM), n + tl.arange(BN)
-        tl.scatter(c, (rows[:, None], columns[None, :]), result, mask=(rows < stop)[:, None])
+        acc = tl.dot(tl.load(rows, (0, k), (BM, BK)), tl.load(b, (group, k, n), (BK, BN)), acc)
+    tl.store(results, (0, n), acc.to(c.dtype))
 
 
 @tilec.kernel(

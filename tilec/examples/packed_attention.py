@@ -51,7 +51,9 @@ def packed_attention(
     length = end - start
     if m < length:
         slope = tl.load(slopes, head, ())
-        query = tl.load(q, (start + m, head, 0), (BM, D), dims=(0, 2))
+        # Rows behind the end are the next sequence's, and outside of these.
+        queries, results = (tl.window(x, (start, 0, 0), (length, None, None)) for x in (q, o))
+        query = tl.load(queries, (m, head, 0), (BM, D), dims=(0, 2))
         rows = m + tl.arange(BM)[:, None]
         # Finite, so that rows that see nothing of a block subtract no infinities.
         highest, total = tl.full((BM,), -1e30, tl.f32), tl.zeros((BM,), tl.f32)
@@ -72,9 +74,7 @@ def packed_attention(
             total = total * shrink + tl.sum(weight, 1)
             acc = tl.dot(weight.to(value.dtype), value, acc * shrink[:, None])
             highest = higher
-        at = (start + rows, head, tl.arange(D)[None, :])
-        # Rows behind the end are the next sequence's.
-        tl.scatter(o, at, (acc / total[:, None]).to(o.dtype), mask=rows < length)
+        tl.store(results, (m, head, 0), (acc / total[:, None]).to(o.dtype), dims=(0, 2))
 
 
 def reference(
