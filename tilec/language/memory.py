@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from tilec.language.builtin import builtin
-from tilec.language.tile import Array, Offsets, Sizes, Tile
+from tilec.language.tile import Array, Ends, Offsets, Sizes, Tile
 from tilec.terms.numbers import Number
 
 __all__ = [
@@ -68,7 +68,7 @@ def store(
 
 
 @builtin
-def window(array: Array, offsets: Offsets, sizes: Offsets | None = None) -> Array:
+def window(array: Array, offsets: Offsets, sizes: Ends = None) -> Array:
     """A part of an array, as an array: its element (0, 0) is the array's element `offsets`.
 
     `sizes`: how many elements it has along each dimension, numbers that may be known when the

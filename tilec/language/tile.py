@@ -30,6 +30,9 @@ class Array(Protocol):
 Offsets: TypeAlias = "Number | Sequence[Number]"
 """A number per dimension, or the only one."""
 
+Ends: TypeAlias = "Number | Sequence[Number | None] | None"
+"""A size per dimension, or the only one; None: up to the end."""
+
 Sizes: TypeAlias = "int | Sequence[int]"
 """A constant per dimension, or the only one."""
 
