@@ -71,7 +71,7 @@ class Divisibility:
             return abs(int(number)) or UNLIMITED
         if name == "arith.muli":
             return min(self.of(operands[0]) * self.of(operands[1]), UNLIMITED)
-        if name in ("arith.addi", "arith.subi", "arith.maxsi", "arith.minsi", "arith.select"):
+        if name in _ONE_OR_SUM:
             first, second = list(operands)[-2:]
             return gcd(self.of(first), self.of(second))
         if name in ("arith.index_cast", "arith.extsi", "arith.extui", "arith.trunci"):
@@ -110,6 +110,11 @@ def _divided(divisor: int, by: int) -> int:
     return divisor // by if by > 0 and divisor % by == 0 else 1
 
 
+_ONE_OR_SUM = (
+    *("arith.addi", "arith.subi", "arith.select"),
+    *("arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui"),
+)
+"""Ops that give a sum or difference of their last two operands, or one of them."""
 _BY_CONSTANT: dict[str, Callable[[int, int], int]] = {
     "arith.shrsi": lambda divisor, by: _divided(divisor, 1 << by),
     "arith.shli": lambda divisor, by: min(divisor << by, UNLIMITED),

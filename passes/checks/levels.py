@@ -141,6 +141,13 @@ def _single_block(op: ir.Operation) -> str | None:
     return None
 
 
+def _signed_loop(op: ir.Operation) -> str | None:
+    """Passes count a loop's iterations as signed numbers."""
+    if "unsignedCmp" in op.attributes:
+        return "'scf.for' op compares as unsigned; count the iterations of such a loop from 0"
+    return None
+
+
 def _dynamic_dim(op: ir.Operation) -> str | None:
     source, dimension = op.operands
     known = constant_attribute(dimension)
@@ -235,6 +242,7 @@ _WITH_LAYOUTS = (Level.LAYOUTS, Level.BUFFERS, Level.ALLOCATED)
 _PROGRAM: dict[str, tuple[Rule, ...]] = {
     "func.func": (_single_block,),
     "memref.dim": (_dynamic_dim,),
+    "scf.for": (_signed_loop,),
     "arith.constant": (_tensor_constant,),
 }
 _RINGS: dict[str, tuple[Rule, ...]] = {
