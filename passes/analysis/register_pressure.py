@@ -21,7 +21,7 @@ from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import BufferLoadOp, ConvertLayoutOp, MmaOp
 from tilec.dialects.gpu_tile.types import is_pending, is_tensor_buffer, layout_of, tile_of
-from tilec.dialects.tile import GatherOp, LoadOp, ReshapeOp, TransposeOp
+from tilec.dialects.tile import BroadcastOp, GatherOp, LoadOp, ReshapeOp, TransposeOp
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.hardware.sizes import WORD_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
@@ -306,7 +306,8 @@ def _is_tiled(value: ir.Value) -> bool:
 
 
 def _is_loaded(value: ir.Value) -> bool:
-    """Whether a tile comes from an array or a buffer, maybe converted or in another order."""
+    """Whether a tile comes from an array or a buffer, maybe converted, in another order, or as the
+    row that each thread has one of."""
     op = defining_op(value)
     if op is None:
         return False
@@ -318,6 +319,8 @@ def _is_loaded(value: ir.Value) -> bool:
 
 
 def _passes_on(op: ir.Operation) -> bool:
+    if isinstance(op.opview, BroadcastOp):  # no stream where an element is used again and again
+        return registers_of(op.operands[0]) == registers_of(op.results[0])
     return isinstance(op.opview, (*_ORDERS, ConvertLayoutOp)) or op.name in _CASTS
 
 

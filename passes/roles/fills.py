@@ -42,7 +42,7 @@ from tilec.dialects.gpu_tile import (
     TmaLoadOp,
 )
 from tilec.dialects.gpu_tile.ring import COPIES
-from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.dialects.gpu_tile.types import buffer_of, is_tensor_buffer
 from tilec.dialects.types import shape
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Feature
@@ -190,6 +190,8 @@ def _fill(
     function: ir.Operation, store: BufferStoreOp, facts: Divisibility, context: PassContext
 ) -> _RoleFill | str:
     """Plans how a load role fills a buffer, or says why it cannot."""
+    if is_tensor_buffer(store.dst):
+        return "its product reads it from tensor memory, which the warps that compute fill"
     reason = Slice(function, [store.operation], tiles=True).refusal
     reason = reason or _hazard(function, store.operation, loads_for(function, store))
     return reason if reason is not None else _planned(store, facts, context)
