@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import importlib
 import os
 import re
 import signal
@@ -16,7 +17,9 @@ from typing import TypeVar
 
 import pytest
 
+import tilec.cli
 import tilec.examples
+from tilec.cli.child import run_in_child
 from tilec.cli.command import COMMANDS
 from tilec.cli.parser import AT_FAULT, BUG, USAGE
 from tilec.passes.contract import Level, tile_pass
@@ -204,7 +207,7 @@ def test_what_is_not_said_on_a_full_disk_stops_nobody(tmp_path: Path) -> None:
     assert _in_shell(f"{line} 'y:f16[?,?]' -o k.ptx 2>/dev/full").returncode == 0
     says = "import tilec.runtime.device as d; print(d._default_name())"
     command = f"TILEC_DEVICE= CUDA_VISIBLE_DEVICES= {sys.executable} -c '{says}' 2>/dev/full"
-    assert _in_shell(command).returncode == 0
+    assert _in_shell(command).stdout == "emulator\n"
 
 
 def _in_shell(line: str) -> subprocess.CompletedProcess[str]:
@@ -238,6 +241,27 @@ def test_nothing_outlives_a_command_that_is_ended(number: int, tmp_path: Path) -
     command.send_signal(number)
     assert command.wait(10) == -number
     assert _wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in begun))
+
+
+def test_ctrl_c_as_a_command_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes when the child has ended and nobody knows yet how."""
+    wait = os.waitpid
+
+    def interrupted(*words: int) -> tuple[int, int]:
+        found = wait(*words)
+        signal.raise_signal(signal.SIGINT)
+        return found
+
+    monkeypatch.setattr(os, "waitpid", interrupted)
+    assert run_in_child(lambda: AT_FAULT) == AT_FAULT
+
+
+def test_ctrl_c_as_a_command_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib, "import_module", interrupted)
+    assert tilec.cli.main(["--version"]) == 128 + signal.SIGINT
 
 
 def _wait_for(condition: Callable[[], Value]) -> Value:

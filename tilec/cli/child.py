@@ -70,11 +70,13 @@ def _keep_back(log: IO[bytes]) -> None:
 
 
 def _wait(child: int) -> int:
-    while True:
-        try:
-            return os.waitpid(child, 0)[1]
-        except KeyboardInterrupt:
-            continue  # the child got it, too, and ends by itself
+    """The status of a child that has ended. Ctrl-C is for the child, which got it, too: here it
+    could come between the child's end and what is known of it."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return os.waitpid(child, 0)[1]
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _show_death(number: signal.Signals, words: str, begun: progress.Progress | None) -> int:
