@@ -119,7 +119,7 @@ def make_plan(views: Mapping[str, ArrayView], options: Options) -> Plan:
         _check_output(views, out_shape)
     matrices, vectors = _operands(views, a, b, sizes, m, n, is_vector)
     rows, lead, found = _merged(sizes, m, n, k, matrices, vectors)
-    for name in ("a", "b"):
+    for name in ("a", "b") if k == 1 else ():  # vectors keep the way of a framework's own arrays
         found[name] = _with_one_contiguous_axis(found[name], views[name].element_bytes)
     if prod(lead) > MOST_MATRICES:
         raise ArgumentError(
@@ -242,7 +242,8 @@ def _with_one_contiguous_axis(view: View, size: int) -> View:
     """A matrix of one row or column with strides of which the copy engine takes all that it can.
 
     Along an axis of one element a stride says nothing, and frameworks write anything there: both
-    axes of an (m, 1) seem contiguous, and the one row of a (1, 4097) badly aligned.
+    axes of an (m, 1) seem contiguous, and the one row of a (1, 4097) badly aligned. Outer products
+    are large enough for tiles that want the engine; of vectors it would only cost time at a call.
     """
     if 1 not in view.shape[-2:]:
         return view
