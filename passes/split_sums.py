@@ -97,7 +97,7 @@ def _split(function: ir.Operation, loop: ir.Operation, parts: int) -> None:
     with ir.InsertionPoint(rest[0]), loop.location:
         stripes.add_up()
     stores = [op.opview for op in rest if isinstance(op.opview, tile.StoreOp)]
-    cuttable = following(cut.sums, rest, stores)
+    cuttable = following(cut.followers, stores)
     for store in stores:
         if store in cuttable:
             stripes.store(store)

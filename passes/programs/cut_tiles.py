@@ -2,7 +2,9 @@
 
 Each value of an elementwise op needs its own elements of the operands alone, each row of a
 reduction along columns its own row, and a load can begin at any row. So what is stored of a sum is
-followed back: to sums, which come in stripes, and to loads, constants and coordinates.
+followed back: to sums, which come in stripes, and to loads, constants and coordinates. What a
+stripe needs whole, as the greatest element of the tile or where a load begins, must not follow
+from the sums: of those no CTA has all, before the loop's parts are added up or behind that.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ _EFFECTS = (
 
 @dataclass
 class Cut:
-    """Stripes of `sums` along `axis`, of `size` elements before, and of what follows from them.
+    """Stripes of `sums` along `axis`, of `size` elements before, and of what follows from them,
+    `followers`.
 
     `is_cut(value, dim)`: whether a value can be had in such stripes along `dim`.
     """
@@ -36,6 +39,7 @@ class Cut:
     sums: Sequence[ir.Value]
     axis: int
     size: int
+    followers: set[ir.Value]
     _found: dict[tuple[ir.Value, int], bool] = field(default_factory=dict)
 
     def is_cut(self, value: ir.Value, dim: int) -> bool:
@@ -45,11 +49,20 @@ class Cut:
         key = value, dim
         if key not in self._found:
             needed = operands_in_stripes(value, dim) if shape(value)[dim] == self.size else None
-            self._found[key] = needed is not None and all(self.is_cut(*each) for each in needed)
+            self._found[key] = needed is not None and self._are_cut(defining_op(value), needed)
         return self._found[key]
+
+    def _are_cut(self, op: ir.Operation | None, needed: list[tuple[ir.Value, int]]) -> bool:
+        """Whether what an op needs in stripes comes in them, and what it needs whole is no
+        follower."""
+        stripes = [source for source, _ in needed]
+        whole = [] if op is None else [one for one in op.operands if one not in stripes]
+        return self.followers.isdisjoint(whole) and all(self.is_cut(*each) for each in needed)
 
     def dim_of(self, store: tile.StoreOp) -> int | None:
         """The dimension of what is stored along which it can be cut, None if there is none."""
+        if not self.followers.isdisjoint(store.offsets):
+            return None
         dims = range(len(shape(store.value)))
         return next((dim for dim in dims if self.is_cut(store.value, dim)), None)
 
@@ -125,8 +138,9 @@ def _cut_along(
     (size,) = sizes
     if size % parts or size < parts:
         return None
-    cut, torn = Cut(sums, axis, size), 0
-    for store in following(sums, rest, stores):
+    followers = followers_of(sums, rest)
+    cut, torn = Cut(sums, axis, size, followers), 0
+    for store in following(followers, stores):
         dim = cut.dim_of(store)
         if dim is None:
             return None
@@ -134,15 +148,18 @@ def _cut_along(
     return torn, cut
 
 
-def following(
-    sums: Sequence[ir.Value], rest: Sequence[ir.Operation], stores: Sequence[tile.StoreOp]
-) -> list[tile.StoreOp]:
-    """Those of the stores that store what follows from the sums."""
+def followers_of(sums: Sequence[ir.Value], rest: Sequence[ir.Operation]) -> set[ir.Value]:
+    """The sums, and what the ops behind the loop make of them."""
     values = set(sums)
     for op in rest:
         if any(operand in values for inner in all_ops(op) for operand in inner.operands):
             values.update(op.results)
-    return [store for store in stores if store.value in values]
+    return values
+
+
+def following(followers: set[ir.Value], stores: Sequence[tile.StoreOp]) -> list[tile.StoreOp]:
+    """Those of the stores whose tile, or place, follows from the sums."""
+    return [store for store in stores if not followers.isdisjoint(store.operation.operands)]
 
 
 def _is_read_alike(store: tile.StoreOp, rest: Sequence[ir.Operation]) -> bool:
