@@ -1,4 +1,4 @@
-"""What is behind a loop that CTAs sum in parts and needs a sum whole, of which each has a stripe."""
+"""What is behind a loop that CTAs sum in parts and needs a sum whole: each has a stripe of it."""
 
 from __future__ import annotations
 
