@@ -41,16 +41,20 @@ from math import prod
 
 from mlir import ir
 
+from tilec.dialects.def_use import users
 from tilec.dialects.gpu_tile import (
     AllocOp,
     CpAsyncCommitOp,
     CpAsyncWaitOp,
     MmaOp,
+    RingAnnounceOp,
+    RingPublishOp,
     RingSlotOp,
     RingWaitOp,
     SlotOp,
     ThreadCopy,
 )
+from tilec.dialects.gpu_tile.mbarrier import PRODUCTS
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.tile import GatherOp, LoadOp
 from tilec.dialects.types import bit_width, element, shape
@@ -95,7 +99,7 @@ class _Plan:
 
 
 def _pipeline(loop: ir.Operation, context: PassContext) -> None:
-    if any(innermost_loop(wait) == loop for wait in find_ops(loop, RingWaitOp)):
+    if any(_is_filled(wait) for wait in find_ops(loop, RingWaitOp) if innermost_loop(wait) == loop):
         return  # specialize-warps overlaps what fills rings
     demanded = demanded_stages(loop)
     plan = _plan(loop)
@@ -117,6 +121,13 @@ def _pipeline(loop: ir.Operation, context: PassContext) -> None:
     context.report.add("pipeline", loop, chosen, why, stages=stages, stage_bytes=bytes_)
     if stages > 1:
         _Expansion(loop, plan, stages).run()
+
+
+def _is_filled(wait: ir.Operation) -> bool:
+    """Whether a wait is for what copies or threads fill, not for the end of products."""
+    (ring, *_) = wait.operands
+    fills = [*users(ring, RingAnnounceOp), *users(ring, RingPublishOp)]
+    return any(isinstance(fill, RingAnnounceOp) or fill.by != PRODUCTS for fill in fills)
 
 
 def _stages(bytes_: int, loop: ir.Operation, context: PassContext) -> int:
