@@ -240,13 +240,13 @@ def _demands_stages(loop: ir.Operation) -> bool:
 
 
 def _is_address(load: Read) -> bool:
-    """Whether other copies and accesses go where the loaded number says: it has to be there when
-    they are issued, ahead of their own iteration."""
+    """Whether other copies and accesses go where the loaded number says, or only if it says so: it
+    has to be there when they are issued, ahead of their own iteration."""
     pending, seen = [load.result], {load.result}
     while pending:
         value = pending.pop()
         for user in (use.owner.operation for use in value.uses):
-            if isinstance(user.opview, (ArrayOp, TmaLoadOp)) and not is_tile(value):
+            if find_ops(user, ArrayOp, TmaLoadOp) and not is_tile(value):
                 return True
             if user.name.startswith(("arith.", "tensor.extract")):
                 found = [r for r in user.results if r not in seen]

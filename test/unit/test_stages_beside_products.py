@@ -1,4 +1,4 @@
-"""Stages of a loop whose tiles threads read, too, beside products that run by themselves."""
+"""Stages of loops in which threads read more than the products do: tiles, too, and guards."""
 
 from __future__ import annotations
 
@@ -42,3 +42,30 @@ def test_they_happen(target: str, stages: int, monkeypatch: pytest.MonkeyPatch) 
         wide = x.astype(np.float64)
         np.testing.assert_allclose(c, wide.transpose(0, 2, 1) @ wide, atol=1e-2)
         np.testing.assert_allclose(sums, wide.sum(1), atol=1e-3)
+
+
+@tilec.kernel(grid=lambda c: (tl.cdiv(c.shape[0], 64),))
+def kept(a: tl.array, b: tl.array, keep: tl.array, c: tl.array, STAGES: tl.const):
+    """a @ b of the blocks of k that an array keeps."""
+    m = tl.program_id(0) * 64
+    acc = tl.zeros((64, 64), tl.f32)
+    for k in tl.range(0, a.shape[1], 32, stages=STAGES):
+        if tl.load(keep, (k // 32,), ()) != 0:
+            acc = tl.dot(tl.load(a, (m, k), (64, 32)), tl.load(b, (k, 0), (32, 64)), acc)
+    tl.store(c, (m, 0), acc)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a", "sm_120a"])
+def test_what_an_array_guards_has_stages(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number that decides is wanted where copies are issued, so it is not copied itself."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    rng = np.random.default_rng(1)
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((400, 720), (720, 64)))
+    keep = rng.integers(0, 2, 23).astype(np.int32)
+    c = poisoned((400, 64), np.float32)
+    decisions = kept.compiled(a, b, keep, c, STAGES=3).report["decisions"]
+    assert [entry["stages"] for entry in decisions if "stages" in entry] == [3]
+    for mode in modes():
+        kept.on(f"emulator:{mode}")(a, b, keep, c, STAGES=3)
+        chosen = a.astype(np.float64) * np.repeat(keep, 32)[:720]
+        np.testing.assert_allclose(c, chosen @ b.astype(np.float64), atol=1e-2)
