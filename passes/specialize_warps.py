@@ -137,7 +137,8 @@ def _specialize(function: ir.Operation, context: PassContext) -> None:
     wanted, in_turn = wanted_stages(rings), teams_of(function) > 1
     is_asked = demanding is not None or in_turn or wanted > 0
     reason = _refusal(function, rings, context) or _left_alone(rings, forbidden, is_asked)
-    followers = share_rings(rings) if reason is None else []
+    multiplied = OpSet(products.loop for products in _find_products(function, rings))
+    followers = share_rings(rings, multiplied) if reason is None else []
     stages, outer = wanted, wanted
     if not wanted and reason is None:
         multiply = bool(_find_products(function, rings))
