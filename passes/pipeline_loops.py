@@ -30,7 +30,8 @@ After:    for s in 0 .. stages-2:                                     (the prolo
 
 A demand that cannot be met is an error with the reason; otherwise the report has it.
 Does not handle: addresses that depend on tiles in another layout, scf.while, loops over programs
-that CTAs ask for one by one; tensor copies, which specialize-warps overlaps.
+that CTAs ask for one by one; tensor copies, which specialize-warps overlaps; of loops that wait for
+products of tensor memory those that demand no stages: rotate-dots may do more for them.
 """
 
 from __future__ import annotations
@@ -99,9 +100,10 @@ class _Plan:
 
 
 def _pipeline(loop: ir.Operation, context: PassContext) -> None:
-    if any(_is_filled(wait) for wait in find_ops(loop, RingWaitOp) if innermost_loop(wait) == loop):
-        return  # specialize-warps overlaps what fills rings
     demanded = demanded_stages(loop)
+    waits = [wait for wait in find_ops(loop, RingWaitOp) if innermost_loop(wait) == loop]
+    if any(map(_is_filled, waits)) or (waits and demanded is None):
+        return  # specialize-warps overlaps what fills rings, rotate-dots what waits for products
     plan = _plan(loop)
     if isinstance(plan, str):
         if demanded is not None and demanded > 1:

@@ -70,7 +70,7 @@ from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.tensor_copies import refused_tensor_copies
 from tilec.passes.demands.kernels import PINGPONG, settled_arrays, teams_of
-from tilec.passes.demands.loops import STAGES, WARP_SPECIALIZE, demanded_stages
+from tilec.passes.demands.loops import STAGES, WARP_SPECIALIZE, check_stages
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import behind, enclosing_ops, find_loops
@@ -119,16 +119,7 @@ def specialize_warps(module: ir.Module, context: PassContext) -> None:
     """Gives the tensor copies of every kernel a warp of their own."""
     for function in kernels(module):
         _specialize(function, context)
-        _check_stages(function)
-
-
-def _check_stages(function: ir.Operation) -> None:
-    """Refuses stages that neither this pass nor pipeline-loops has given a loop."""
-    for loop in find_loops(function):
-        stages = demanded_stages(loop)
-        if stages is not None and stages > 1:
-            reason = "its copies fill no rings that later iterations could use"
-            raise error_at(loop, f"stages={stages} was asked for, but {reason}")
+        check_stages(function)
 
 
 def _specialize(function: ir.Operation, context: PassContext) -> None:

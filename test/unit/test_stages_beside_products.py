@@ -69,3 +69,28 @@ def test_what_an_array_guards_has_stages(target: str, monkeypatch: pytest.Monkey
         kept.on(f"emulator:{mode}")(a, b, keep, c, STAGES=3)
         chosen = a.astype(np.float64) * np.repeat(keep, 32)[:720]
         np.testing.assert_allclose(c, chosen @ b.astype(np.float64), atol=1e-2)
+
+
+@tilec.kernel(grid=(1,))
+def attended(q: tl.array, x: tl.array, c: tl.array, STAGES: tl.const):
+    """(q @ x^T) @ x, and the sums of x's columns, which threads read."""
+    left, columns = tl.load(q, (0, 0), (64, D)), tl.zeros((D,), tl.f32)
+    acc = tl.zeros((64, D), tl.f32)
+    for row in tl.range(0, x.shape[0], 64, stages=STAGES):
+        tile = tl.load(x, (row, 0), (64, D))
+        acc = tl.dot(tl.dot(left, tile.T).to(x.dtype), tile, acc)
+        columns += tl.sum(tile.to(tl.f32), axis=0)
+    tl.store(c, (0, 0), acc + columns[None, :])
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
+def test_products_that_would_rotate(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A product that is awaited in the next iteration would still read the slot that is filled."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    rng = np.random.default_rng(2)
+    q, x = (0.3 * rng.standard_normal((rows, D)) for rows in (64, 600))
+    q, x, c = q.astype(np.float16), x.astype(np.float16), poisoned((64, D), np.float32)
+    for stages in (2, 3):
+        attended.on("emulator:check")(q, x, c, STAGES=stages)
+        scores = (q.astype(np.float64) @ x.T).astype(np.float16).astype(np.float64)
+        np.testing.assert_allclose(c, scores @ x + x.astype(np.float64).sum(0), atol=2e-2)

@@ -7,6 +7,7 @@ import pytest
 
 import tilec
 import tilec.language as tl
+from tilec.call.jit import Kernel
 from tilec.examples.running import poisoned
 from tilec.messages.diagnostics import CompileError
 
@@ -73,7 +74,7 @@ WHOLE = (
 )
 
 
-def check(kernel: tilec.Kernel, way: str, **constants: object) -> None:
+def check(kernel: Kernel, way: str, **constants: object) -> None:
     rng = np.random.default_rng(5)
     a, b = (rng.standard_normal(s).astype(np.float16) for s in ((SIDE, DEPTH), (DEPTH, SIDE)))
     c, marks = poisoned((SIDE, SIDE), np.float32), np.zeros(SIDE * SIDE + 1, np.int32)
