@@ -1,9 +1,9 @@
 """The world's kernels: libraries in Triton's language launched by both compilers, and compared.
 
-    python test/triton/libraries.py FOLDER --list
-    python test/triton/libraries.py FOLDER --device emulator [--only liger.softmax ...]
-    python test/triton/libraries.py FOLDER --large --jobs 12 --out right.json
-    python test/triton/libraries.py FOLDER --large --time right.json --out times.json
+    python test/from_triton/libraries.py FOLDER --list
+    python test/from_triton/libraries.py FOLDER --device emulator [--only liger.softmax ...]
+    python test/from_triton/libraries.py FOLDER --large --jobs 12 --out right.json
+    python test/from_triton/libraries.py FOLDER --large --time right.json --out times.json
 
 FOLDER has the libraries' checkouts, each named owner+name as on GitHub (linkedin+Liger-Kernel).
 The libraries' own functions are called on random tensors (`library_calls`); what they launch is

@@ -1,7 +1,7 @@
 """Triton's kernels where they run, on a GPU: by both compilers in one process.
 
-    python test/triton/takeover_gpu.py kernels    # results, graphs, streams, hooks, then times
-    python test/triton/takeover_gpu.py cost       # of the host, a launch
+    python test/from_triton/takeover_gpu.py kernels    # results, graphs, streams, hooks, then times
+    python test/from_triton/takeover_gpu.py cost       # of the host, a launch
 
 Results are checked in float64 before anything is timed; the compilers take turns.
 """

@@ -1,6 +1,6 @@
 """Random kernels of what is done with tiles: on the emulator as NumPy's interpreter has it.
 
-    python test/triton/random_tiles.py --target sm_90a --seed 1 --count 1000
+    python test/from_triton/random_tiles.py --target sm_90a --seed 1 --count 1000
 
 Tiles of one to three dimensions and of any dtype are loaded by one pointer, twice at places apart,
 or along a loop that carries pointers; what is loaded is masked, reduced or scanned along an axis,

@@ -1,6 +1,6 @@
 """Random kernels of pointers and masks: on the emulator as NumPy's interpreter has it.
 
-    python test/triton/random_kernels.py --target sm_90a --seed 1 --count 1000
+    python test/from_triton/random_kernels.py --target sm_90a --seed 1 --count 1000
 
 A kernel loads a tile of one or two dimensions, or sums tiles along a loop whose pointers move on,
 and stores it. Indices are shifted, turned, wrapped or clamped; masks are boxes, parts of boxes,

@@ -1,7 +1,7 @@
 """torch.compile's kernels by tilec and by Triton: layers and models, forward and backward.
 
-    python test/triton/inductor.py [NAME ...] [--time]
-    python test/triton/inductor.py [NAME ...] --device emulator:check
+    python test/from_triton/inductor.py [NAME ...] [--time]
+    python test/from_triton/inductor.py [NAME ...] --device emulator:check
 
 Each is compiled by Inductor, on a GPU by both compilers, and compared with eager torch in float64.
 All of Inductor's kernels must be tilec's where it is asked for.

@@ -1,6 +1,6 @@
 """What becomes of the pointers of Triton's tutorials: the table of tilec/triton/TUTORIALS.md.
 
-    python test/triton/tutorials.py FOLDER > table.md
+    python test/from_triton/tutorials.py FOLDER > table.md
 
 FOLDER has the TTIR of their kernels, `compiled.asm["ttir"]` each, a file a kernel, named by the
 tutorial's number and anything behind a dash. A row says which arrays the pointers became, which
