@@ -1,5 +1,6 @@
-"""Imports a folder of Triton's IR, and says what came of it: `python test/from_triton/corpus.py DIR`.
+"""Imports a folder of Triton's IR, and says what came of it.
 
+    python test/from_triton/corpus.py DIR
     599 files: 597 read, 540 imported, 531 compiled for sm_90a
     32  tt.make_tensor_ptr: tilec has no rule for it
 

@@ -1,7 +1,8 @@
 """Runs Triton's own tests on tilec: every kernel of theirs launched on the emulator, or on the GPU.
 
     git clone --depth 1 --branch v3.6.0 https://github.com/triton-lang/triton
-    python test/from_triton/triton_tests.py triton/python/test unit/language/test_core.py --sample 300
+    python test/from_triton/triton_tests.py triton/python/test unit/language/test_core.py \\
+        --sample 300
     test_core.py: 9012 cases, 300 drawn: 280 passed, 12 skipped, 8 failed (97.2 % of what ran)
        3  CompileError: cannot import 'tt.dot': ...  (as test_core.py::test_dot[...])
 
