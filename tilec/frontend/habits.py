@@ -103,7 +103,8 @@ def dtype_help(value: Any) -> tuple[str, ...]:
 
 def member_help(name: str) -> tuple[str, ...]:
     """A note for an attribute that tiles have elsewhere, else nothing."""
-    return (f"help: write {_MEMBERS[name]}",) if name in _MEMBERS else ()
+    instead = _MEMBERS.get(name) or instead_of(name)
+    return () if instead is None else (f"help: write {instead}",)
 
 
 def keyword_help(text: str) -> tuple[str, ...]:
@@ -114,6 +115,10 @@ def keyword_help(text: str) -> tuple[str, ...]:
 
 
 def function_help(function: Any) -> tuple[str, ...]:
-    """A note where `tl` has a function of the same name, such as for numpy.exp; else nothing."""
+    """A note where `tl` has a function of the same name, as for numpy.exp, or another way; else
+    nothing."""
     name = getattr(function, "__name__", "")
-    return (f"help: use tl.{name}",) if callable(getattr(tl, name, None)) else ()
+    if name in dir(tl) and callable(getattr(tl, name)):
+        return (f"help: use tl.{name}",)
+    instead = instead_of(name)
+    return () if instead is None else (f"help: write {instead}",)
