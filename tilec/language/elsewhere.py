@@ -11,8 +11,10 @@ from tilec.terms.dtypes import DTYPES
 _PLACES = "nothing: the compiler "
 _BY_HAND = " (by hand: tilec.language.gpu)"
 _THREADS = "operations on whole tiles: which thread computes what, the compiler chooses"
-_NO_SUCH_SIZE = "nothing: sizes of tiles are known when a kernel is compiled; tl.where, tl.sum and "
-_NO_SUCH_SIZE += "tl.cumsum of a condition select, count and number elements"
+_NO_SUCH_SIZE = (
+    "nothing: sizes of tiles are known when a kernel is compiled; tl.where, tl.sum and tl.cumsum "
+    "of a condition select, count and number elements"
+)
 _LOAD = "tl.load(array, offsets, shape)"
 _TRIANGLE = "rows being tl.arange(m)[:, None] and columns tl.arange(n)[None, :]"
 _RANDOM = "tl.philox(seed, counter), four tiles of bits, or tl.rand and tl.randn"
