@@ -103,6 +103,10 @@ class Kernel(Launcher, Generic[P]):
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
 
+    def __reduce__(self) -> str:
+        """By its global name, as functions: a copy of what holds a kernel holds the same one."""
+        return self.__qualname__
+
     def _launch_memory(self, values: tuple[Any, ...], grid: Any, stream: Any) -> None:
         """Launches as `Launcher` does, but an argument that is an array's may also be None or a
         group, and one without annotation a number."""
