@@ -105,7 +105,7 @@ class Kernel(Launcher, Generic[P]):
 
     def __reduce__(self) -> str:
         """By its global name, as functions: a copy of what holds a kernel holds the same one."""
-        return self.__qualname__
+        return self.fn.__qualname__
 
     def _launch_memory(self, values: tuple[Any, ...], grid: Any, stream: Any) -> None:
         """Launches as `Launcher` does, but an argument that is an array's may also be None or a

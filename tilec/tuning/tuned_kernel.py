@@ -97,7 +97,7 @@ class TunedKernel(Generic[P]):
 
     def __reduce__(self) -> str:
         """By its global name, as functions: a copy of what holds a kernel holds the same one."""
-        return self.__qualname__
+        return self.kernel.fn.__qualname__
 
     if TYPE_CHECKING:  # constants that are searched for may be left out
 
