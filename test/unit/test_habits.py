@@ -11,6 +11,7 @@ import pytest
 from frontend_cases import build
 
 import tilec.language as tl
+from tilec.executable.grid import check_grid
 from tilec.frontend.habits import dtype_help, function_help
 from tilec.language.elsewhere import INSTEAD
 from tilec.messages.diagnostics import CompileError
@@ -41,6 +42,12 @@ CASES = {
     "t = tl.matmul(n, n)": "help: write tl.dot(x, y, acc); outside kernels tilec.ops.matmul",
     "t = tl.memory": "has no 'memory'",
     "t = tl.gpu.aloc(n)": "help: did you mean 'alloc'",
+    "t = tl.load(v, 0, 64 / 2)": "help: `/` gives a float; `//` and tl.cdiv",
+    "t = tl.arange(0, 32, 2)": "arange has no step",
+    "tl.store(v, tl.zeros(4, tl.f32))": "help: the order is array, offsets, tile",
+    "t = tl.load(v, 0, 16, eviction_policy='evict_last')": "help: it is called `cache`",
+    "t = tl.dot(v, v, allow_tf32=False)": "help: precision='tf32' puts f32 on tensor cores",
+    "t = tl.dot(v, v, input_precision='ieee')": "help: it is called `precision`",
     "t = sum(tl.load(v, 0, 16))": "help: use tl.sum",
     "t = tl.load(v, 0, 16)\n    t = t > 0 and t < 1": "help: `&` and `|` combine",
     "t = not (tl.load(v, 0, 16) > 0)": "help: `~` negates",
@@ -83,3 +90,10 @@ def test_only_functions_that_exist_are_named() -> None:
     assert function_help(np.exp) == ("help: use tl.exp",)
     assert function_help(np.linalg.cond) == function_help(tl.memory) == function_help(3) == ()
     assert function_help(math.fsum) == ()
+
+
+def test_a_rule_in_a_call_belongs_to_the_kernel() -> None:
+    with pytest.raises(TypeError, match=r"a rule belongs to the kernel: @tilec.kernel\(grid=lam"):
+        check_grid(lambda meta: (1,))
+    with pytest.raises(TypeError, match=r"not 'x'$"):
+        check_grid("x")

@@ -24,6 +24,7 @@ _IN_BOUNDS = "accesses outside an array load `padding` and store nothing, so no 
 _MISSING = {
     "shape": "its elements are of one rectangle; tl.gather(array, indices) reads those at any tile "
     "of indices",
+    "tile": "the order is array, offsets, tile",
 }
 """Arguments of functions that have no such argument elsewhere."""
 
@@ -33,7 +34,14 @@ _KEYWORDS = {
     "other": "elements outside the array are `padding`",
     "dim": "dimensions are called `axis`",
     "keepdim": "it is called `keepdims`",
+    "keep_dims": "it is called `keepdims`",
     "num_stages": "it is called `stages`",
+    "allow_tf32": "precision='tf32' puts f32 on tensor cores, which nothing does by itself",
+    "input_precision": "it is called `precision`",
+    "out_dtype": "it is called `dtype`",
+    "eviction_policy": "it is called `cache`",
+    "cache_modifier": "it is called `cache`",
+    "sem": "it is called `order`",
 }
 """Arguments of functions elsewhere, and what there is instead."""
 
