@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import tilec
+from tilec.ops.known_calls import look
 from tilec.runtime.errors import ArgumentError
 
 torch: Any = pytest.importorskip("torch")
@@ -144,3 +145,12 @@ def test_tensors_without_memory_have_shapes(kind: str) -> None:
     close(tilec.ops.matmul(x, x.T), x @ x.T)  # nothing was kept of tensors without memory
     with pytest.raises(ArgumentError, match="found one on meta"):
         tilec.ops.attention_gradients(*[torch.empty(1, 2, 9, 16, device="meta").half()] * 6)
+
+
+@pytest.mark.filterwarnings("ignore:Accessing the data pointer")
+def test_a_fake_tensor_is_like_no_known_call() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    assert look([torch.empty(9, 11)], ()) is not None
+    with FakeTensorMode():
+        assert look([torch.empty(9, 11)], ()) is None
