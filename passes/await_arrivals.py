@@ -55,6 +55,7 @@ from tilec.hardware.mma_shapes import find_instruction
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.programs.reached_rings import released_late, unawaited
+from tilec.passes.rewriting.control import for_loop, only_if
 from tilec.passes.rewriting.loops import (
     COUNTED,
     enclosing_ops,
@@ -142,16 +143,13 @@ def _acquire_at_end(turn: RingAcquireOp) -> None:
             _acquire_all(turn, fills)
             return
         condition = functools.reduce(functools.partial(binary, "arith.andi"), conditions)
-        branch = ir.Operation.create("scf.if", operands=[condition], regions=2)
-        with ir.InsertionPoint(branch.regions[0].blocks.append()):
+        with only_if(condition):
             _acquire_all(turn, fills)
-            ir.Operation.create("scf.yield")
 
 
 def _acquire_all(turn: RingAcquireOp, fills: ir.Value) -> None:
     ends = [i32_constant(number) for number in (0, turn.slots, 1)]
-    loop = ir.Operation.create("scf.for", operands=ends, regions=1)
-    block = loop.regions[0].blocks.append(ends[0].type, arg_locs=[loop.location])
+    _, block = for_loop(ends)
     with ir.InsertionPoint(block):
         RingAcquireOp.build(turn.ring, binary("arith.addi", fills, block.arguments[0]))
         ir.Operation.create("scf.yield")

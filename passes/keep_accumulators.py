@@ -31,6 +31,7 @@ from tilec.dialects.def_use import users
 from tilec.dialects.gpu_tile import BufferLoadOp, BufferStoreOp, Tcgen05MmaOp
 from tilec.dialects.types import is_tile
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.rewriting.control import either
 from tilec.passes.rewriting.loops import (
     behind,
     find_loops,
@@ -141,22 +142,17 @@ def _keep(loop: ir.Operation, found: _Accumulator) -> ir.Operation:
     following = behind(new)
     with ir.InsertionPoint(following), location:
         if overwrites:
-            total = _load_if(less(new.operands[0], new.operands[1]), buffer, init)
+            ran = less(new.operands[0], new.operands[1])
+            (total,) = either(ran, lambda: [_load(buffer, kind)], lambda: [init])
         else:
-            total = BufferLoadOp.build(buffer, results=[kind])
+            total = _load(buffer, kind)
     loop.results[number].replace_all_uses_with(total)
     loop.erase()
     return new
 
 
-def _load_if(ran: ir.Value, buffer: ir.Value, otherwise: ir.Value) -> ir.Value:
-    branch = ir.Operation.create("scf.if", results=[otherwise.type], operands=[ran], regions=2)
-    with ir.InsertionPoint(branch.regions[0].blocks.append()):
-        loaded = BufferLoadOp.build(buffer, results=[otherwise.type])
-        ir.Operation.create("scf.yield", operands=[loaded])
-    with ir.InsertionPoint(branch.regions[1].blocks.append()):
-        ir.Operation.create("scf.yield", operands=[otherwise])
-    return branch.results[0]
+def _load(buffer: ir.Value, kind: ir.Type) -> ir.Value:
+    return BufferLoadOp.build(buffer, results=[kind])
 
 
 def _first(multiplies: list[Tcgen05MmaOp], block: ir.Block) -> Tcgen05MmaOp:

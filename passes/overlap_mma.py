@@ -56,6 +56,7 @@ from tilec.dialects.tile import TransposeOp
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.issue_order import ring_turn
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.loops import (
     behind,
     find_loops,
@@ -232,17 +233,17 @@ def _overlap(loop: ir.Operation, chain: _Chain) -> None:
     init = loop.operands[3 + chain.number]
     with ir.InsertionPoint(loop), chain.fence.operation.location:
         started = WgmmaFenceOp.build(init)
-    new = _rebuilt(loop, chain, started)
+    _carry_pending(loop, chain, started)
     with ir.InsertionPoint(chain.wait.operation), chain.wait.operation.location:
         flying = WgmmaWaitOp.build(chain.wait.acc, results=[chain.wait.acc.type], pending=1)
     chain.wait.result.replace_all_uses_with(flying)
     chain.wait.operation.erase()
     if chain.branch is not None:
         _give_pending(chain.branch)
-    following = behind(new)
-    with ir.InsertionPoint(following), new.location:
-        done = WgmmaWaitOp.build(new.results[chain.number], results=[init.type], pending=0)
-    uses = [u for u in new.results[chain.number].uses if u.owner.operation != done.owner.operation]
+    following = behind(loop)
+    with ir.InsertionPoint(following), loop.location:
+        done = WgmmaWaitOp.build(loop.results[chain.number], results=[init.type], pending=0)
+    uses = [u for u in loop.results[chain.number].uses if u.owner.operation != done.owner.operation]
     for use in uses:
         use.owner.operation.operands[use.operand_number] = done
     waited = _wait_between(chain.multiplies)
@@ -250,11 +251,21 @@ def _overlap(loop: ir.Operation, chain: _Chain) -> None:
         count = ir.BlockArgument(turn.count).arg_number - 1
         place = release.operation if waited is None else behind(waited)
         with ir.InsertionPoint(place), release.operation.location:
-            _release_before(release, turn.count, _has_run(new, turn.count, chain))
+            _release_before(release, turn.count, _has_run(loop, turn.count, chain))
         with ir.InsertionPoint(following), release.operation.location:
-            reached = new.results[count]
-            _release_before(release, reached, _has_run(new, reached, chain))
+            reached = loop.results[count]
+            _release_before(release, reached, _has_run(loop, reached, chain))
         release.operation.erase()
+
+
+def _carry_pending(loop: ir.Operation, chain: _Chain, started: ir.Value) -> None:
+    """Has a loop carry its accumulator pending, from `started` on; the fence inside goes."""
+    argument = loop.regions[0].blocks[0].arguments[1 + chain.number]
+    loop.operands[3 + chain.number] = started
+    for value in (argument, loop.results[chain.number]):
+        value.set_type(started.type)
+    chain.fence.result.replace_all_uses_with(argument)
+    chain.fence.operation.erase()
 
 
 def _has_run(loop: ir.Operation, count: ir.Value, chain: _Chain) -> ir.Value:
@@ -269,23 +280,10 @@ def _has_run(loop: ir.Operation, count: ir.Value, chain: _Chain) -> ir.Value:
 
 
 def _give_pending(branch: ir.Operation) -> None:
-    """Rebuilds an scf.if that gives a loop's accumulator, which its blocks yield pending by now."""
-    types = [value.type for value in terminator(branch.regions[0].blocks[0]).operands]
-    new = ir.Operation.create(
-        "scf.if",
-        results=types,
-        operands=list(branch.operands),
-        regions=2,
-        ip=ir.InsertionPoint(branch),
-        loc=branch.location,
-    )
-    for old, region in zip(branch.regions, new.regions, strict=True):
-        block = region.blocks.append()
-        for view in list(old.blocks[0].operations):
-            block.append(view.operation)
-    for before, after in zip(branch.results, new.results, strict=True):
-        before.replace_all_uses_with(after)
-    branch.erase()
+    """Has an scf.if give a loop's accumulator as its blocks yield it by now, pending."""
+    yielded = terminator(branch.regions[0].blocks[0]).operands
+    for result, value in zip(branch.results, yielded, strict=True):
+        result.set_type(value.type)
 
 
 def _wait_between(multiplies: list[WgmmaOp]) -> ir.Operation | None:
@@ -302,41 +300,10 @@ def _wait_between(multiplies: list[WgmmaOp]) -> ir.Operation | None:
     return waits[0] if waits else None
 
 
-def _rebuilt(loop: ir.Operation, chain: _Chain, started: ir.Value) -> ir.Operation:
-    """The loop with its accumulator pending; the fence inside is gone."""
-    old = loop.regions[0].blocks[0]
-    types = [argument.type for argument in old.arguments]
-    types[1 + chain.number] = started.type
-    operands = list(loop.operands)
-    operands[3 + chain.number] = started
-    new = ir.Operation.create(
-        "scf.for",
-        results=types[1:],
-        operands=operands,
-        attributes=dict(loop.attributes.items()),
-        regions=1,
-        ip=ir.InsertionPoint(loop),
-        loc=loop.location,
-    )
-    block = new.regions[0].blocks.append(*types, arg_locs=[loop.location] * len(types))
-    chain.fence.result.replace_all_uses_with(block.arguments[1 + chain.number])
-    chain.fence.operation.erase()
-    for before, after in zip(old.arguments, block.arguments, strict=True):
-        before.replace_all_uses_with(after)
-    for view in list(old.operations):
-        block.append(view.operation)
-    for before, after in zip(loop.results, new.results, strict=True):
-        before.replace_all_uses_with(after)
-    loop.erase()
-    return new
-
-
 def _release_before(release: RingReleaseOp, count: ir.Value, exists: ir.Value) -> None:
     """Releases the slot of the turn before the `count`-th, where the i1 `exists` says that there is
     one."""
-    branch = ir.Operation.create("scf.if", operands=[exists], regions=2)
-    with ir.InsertionPoint(branch.regions[0].blocks.append()):
+    with only_if(exists):
         before = binary("arith.subi", count, i32_constant(1))
         slot = RingSlotOp.build(release.ring, before)
         RingReleaseOp.build(release.ring, slot, by=release.by)
-        ir.Operation.create("scf.yield")

@@ -53,6 +53,7 @@ from tilec.passes.demands.kernels import (
 )
 from tilec.passes.programs.packing import why_alone
 from tilec.passes.programs.program_relations import have_uneven_loops
+from tilec.passes.rewriting.control import for_loop
 from tilec.passes.rewriting.scalars import binary, constant, scalar_op
 from tilec.passes.rewriting.walk import find_ops, kernels
 
@@ -150,13 +151,11 @@ def _walk(
     if times is not None:
         index = first.type
         zero, one = constant(index, 0), constant(index, 1)
-        again = ir.Operation.create("scf.for", operands=[zero, times, one], regions=1)
-        block = again.regions[0].blocks.append(index, arg_locs=[again.location])
+        _, block = for_loop([zero, times, one])
         with ir.InsertionPoint(block):
             inner = _walk(first, total, step, None)
             ir.Operation.create("scf.yield")
         return inner
-    loop = ir.Operation.create("scf.for", operands=[first, total, step], regions=1)
-    block = loop.regions[0].blocks.append(first.type, arg_locs=[loop.location])
+    _, block = for_loop([first, total, step])
     with ir.InsertionPoint(block):
         return ir.Operation.create("scf.yield"), [block.arguments[0]]

@@ -64,6 +64,7 @@ from tilec.passes.copies.tensor_copies import box_of
 from tilec.passes.dots.operand_buffers import operand_layout, swizzle_bytes
 from tilec.passes.programs.cluster_alike import axes_of, meet
 from tilec.passes.programs.pair_sharing import PAIR, Sharing
+from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.rings import set_ring
@@ -290,17 +291,9 @@ class _Rewrite:
         for ring in self._rings:
             bytes_ = 2 * sum(_tile_bytes(load.dst) for load in users(ring, TmaPairLoadOp))
             for announce in users(ring, RingAnnounceOp):
-                with self._in_even(announce.operation):
+                with ir.InsertionPoint(announce), only_if(self._is_even):
                     RingAnnounceOp.build(ring, announce.slot, bytes=bytes_)
                 announce.operation.erase()
-
-    def _in_even(self, place: ir.Operation) -> ir.InsertionPoint:
-        """Makes, in front of `place`, a branch that the even CTA takes; gives the point inside."""
-        with ir.InsertionPoint(place), place.location:
-            branch = ir.Operation.create("scf.if", operands=[self._is_even], regions=2)
-            with ir.InsertionPoint(branch.regions[0].blocks.append()):
-                end = ir.Operation.create("scf.yield")
-        return ir.InsertionPoint(end)
 
     def _share(self) -> dict[ir.Value, ir.Value]:
         """Lets each CTA load a part of what several pairs need. Gives, for each ring, the mask of
@@ -362,10 +355,9 @@ class _Rewrite:
         for role in self._roles():
             body = role.opview.body
             *own, end = [view.operation for view in body.operations]
-            with self._in_even(end) as inside:
-                place = inside.ref_operation
-            for op in own:
-                op.move_before(place)
+            with ir.InsertionPoint(end), end.location, only_if(self._is_even) as place:
+                for op in own:
+                    op.move_before(place)
 
 
 def _tile_bytes(buffer: ir.Value) -> int:

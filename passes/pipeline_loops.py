@@ -60,6 +60,7 @@ from tilec.passes.analysis.divisibility import unbounded_dims
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.demands.loops import STAGES, demanded_stages
+from tilec.passes.rewriting.control import either
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import (
     behind,
@@ -200,14 +201,12 @@ def _is_vouched_for(op: ir.Operation) -> bool:
 
 def _clone_where(exists: ir.Value, op: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> None:
     """Clones an op that loads into a branch: zeros where there is no such iteration."""
-    types = [result.type for result in op.results]
-    branch = ir.Operation.create("scf.if", results=types, operands=[exists], regions=2)
-    there, nowhere = (region.blocks.append() for region in branch.regions)
-    with ir.InsertionPoint(there):
-        ir.Operation.create("scf.yield", operands=list(clone_mapped(op, mapped).results))
-    with ir.InsertionPoint(nowhere):
-        ir.Operation.create("scf.yield", operands=[constant(type_, 0) for type_ in types])
-    mapped.update(zip(op.results, branch.results, strict=True))
+    made = either(
+        exists,
+        lambda: clone_mapped(op, mapped).results,
+        lambda: [constant(result.type, 0) for result in op.results],
+    )
+    mapped.update(zip(op.results, made, strict=True))
 
 
 def _copy_places(block: ir.Block) -> list[ir.Operation]:

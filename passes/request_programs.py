@@ -65,6 +65,7 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import is_dynamic
 from tilec.passes.programs.answers import SLOTS
 from tilec.passes.programs.cluster_alike import runs_in
+from tilec.passes.rewriting.control import only_if, while_loop
 from tilec.passes.rewriting.loops import (
     behind,
     enclosing_ops,
@@ -167,11 +168,9 @@ def _rewrite(reader: _Reader, answers: _Answers, *, asks: bool) -> None:
     types = [i32, i32, *(value.type for value in carried)]
     with ir.InsertionPoint(loop), loop.location:
         inits = [constant(i1, 1), loop.operands[0], i32_constant(0), *carried]
-        new = ir.Operation.create("scf.while", results=types, operands=inits, regions=2)
-        before = new.regions[0].blocks.append(i1, *types, arg_locs=[loop.location] * len(inits))
+        new, before, after = while_loop(inits, types)
         with ir.InsertionPoint(before):
             ir.Operation.create("scf.condition", operands=list(before.arguments))
-        after = new.regions[1].blocks.append(*types, arg_locs=[loop.location] * len(types))
     program, count, *kept = after.arguments
     for outside, inside in zip(old.arguments, [program, *kept], strict=True):
         outside.replace_all_uses_with(inside)
@@ -205,8 +204,6 @@ def _ask(answers: _Answers, count: ir.Value) -> None:
     # Every CTA announces its own answer; the first asks, when all have released the slot.
     own = RingSlotOp.build(answers.ring, count)
     RingAnnounceOp.build(answers.ring, own, bytes=ANSWER_BYTES)
-    branch = ir.Operation.create("scf.if", operands=[answers.first], regions=2)
-    with ir.InsertionPoint(branch.regions[0].blocks.append()):
+    with only_if(answers.first):
         slot = RingAcquireOp.build(answers.ring, count)
         NextProgramOp.build(SlotOp.build(answers.whole, slot), answers.ring, slot)
-        ir.Operation.create("scf.yield")

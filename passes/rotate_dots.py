@@ -53,6 +53,7 @@ from tilec.passes.dots.issued_products import (
 )
 from tilec.passes.dots.rotate_sums import rotate_sums
 from tilec.passes.dots.rotate_tensor_dots import rotate_tensor_dots
+from tilec.passes.rewriting.control import either, for_loop
 from tilec.passes.rewriting.loops import clone_mapped, find_loops, is_inside, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, less
@@ -158,17 +159,8 @@ class _Rewrite:
     def run(self) -> None:
         """A branch for at least one iteration: its start, the loop, the last product."""
         with ir.InsertionPoint(self._loop), self._loop.location:
-            branch = ir.Operation.create(
-                "scf.if",
-                results=[result.type for result in self._loop.results],
-                operands=[less(self._lower, self._upper)],
-                regions=2,
-            )
-            with ir.InsertionPoint(branch.regions[0].blocks.append()):
-                ir.Operation.create("scf.yield", operands=self._iterations())
-            with ir.InsertionPoint(branch.regions[1].blocks.append()):
-                ir.Operation.create("scf.yield", operands=self._inits)
-        for old, new in zip(self._loop.results, branch.results, strict=True):
+            made = either(less(self._lower, self._upper), self._iterations, lambda: self._inits)
+        for old, new in zip(self._loop.results, made, strict=True):
             old.replace_all_uses_with(new)
         self._loop.erase()
 
@@ -180,15 +172,7 @@ class _Rewrite:
         _clone(self._between, mapped)
         inits = self._carried(mapped)
         second = binary("arith.addi", self._lower, self._step)
-        loop = ir.Operation.create(
-            "scf.for",
-            results=[value.type for value in inits],
-            operands=[second, self._upper, self._step, *inits],
-            attributes=dict(self._loop.attributes.items()),
-            regions=1,
-        )
-        types = [self._lower.type, *(value.type for value in inits)]
-        block = loop.regions[0].blocks.append(*types, arg_locs=[self._loop.location] * len(types))
+        loop, block = for_loop([second, self._upper, self._step], inits, self._loop)
         with ir.InsertionPoint(block):
             induction, *carried = block.arguments
             ir.Operation.create("scf.yield", operands=self._steady(induction, carried))

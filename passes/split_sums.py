@@ -56,6 +56,7 @@ from tilec.passes.programs.sum_parts import (
     sum_parts_of,
     why_whole,
 )
+from tilec.passes.rewriting.control import run_only_if
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.scalars import binary, constant, equal, scalar_op
 from tilec.passes.rewriting.walk import kernels
@@ -102,7 +103,7 @@ def _split(function: ir.Operation, loop: ir.Operation, parts: int) -> None:
         if store in cuttable:
             stripes.store(store)
         else:
-            _only_if(is_first, store.operation)
+            run_only_if(is_first, store.operation)
     stripes.drop()
 
 
@@ -207,12 +208,3 @@ def _shorten(loop: ir.Operation, part: ir.Value, parts: int) -> None:
 
         loop.operands[0] = start(part)
         loop.operands[1] = start(binary("arith.addi", part, one))
-
-
-def _only_if(flag: ir.Value, op: ir.Operation) -> None:
-    """Lets an op run where the flag is set alone."""
-    with ir.InsertionPoint(op), op.location:
-        guarded = ir.Operation.create("scf.if", operands=[flag], regions=2)
-        with ir.InsertionPoint(guarded.regions[0].blocks.append()):
-            end = ir.Operation.create("scf.yield")
-    op.move_before(end)

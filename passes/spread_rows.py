@@ -37,6 +37,8 @@ from tilec.dialects.types import tile as tile_type
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import STRIPES, stripes_of
+from tilec.passes.rewriting.control import run_only_if
+from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.scalars import binary, constant, equal
 from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.passes.rows.row_edits import begin_at, move_columns
@@ -79,7 +81,7 @@ def _spread(function: ir.Operation, rows: RowKernel, stripes: int) -> None:
     for view in of_kind(rows.ops, tile.ReduceOp):
         _reduce_stripes(view, stripes)
     for op in results:
-        _only_if(is_first, op)
+        run_only_if(is_first, op)
 
 
 def _cut(op: ir.Operation, whole: int, size: int) -> None:
@@ -95,7 +97,7 @@ def _cut(op: ir.Operation, whole: int, size: int) -> None:
 def _reduce_stripes(op: tile.ReduceOp, stripes: int) -> None:
     """Reduces what the stripes have reduced."""
     uses = [list(value.uses) for value in op.outputs]
-    with _behind(op.operation), op.operation.location:
+    with ir.InsertionPoint(behind(op.operation)), op.operation.location:
         gathered = []
         for value in op.outputs:
             row = tile_type((stripes,), element(value))
@@ -118,16 +120,3 @@ def _as(value: ir.Value, sizes: tuple[int, ...]) -> ir.Value:
     if shape(value) == sizes:
         return value
     return tile.ReshapeOp.build(value, results=[with_shape(value, sizes)])
-
-
-def _behind(op: ir.Operation) -> ir.InsertionPoint:
-    order = list(op.block.operations)
-    return ir.InsertionPoint(order[order.index(op.opview) + 1])
-
-
-def _only_if(flag: ir.Value, op: ir.Operation) -> None:
-    with ir.InsertionPoint(op), op.location:
-        guarded = ir.Operation.create("scf.if", operands=[flag], regions=2)
-        with ir.InsertionPoint(guarded.regions[0].blocks.append()):
-            end = ir.Operation.create("scf.yield")
-    op.move_before(end)

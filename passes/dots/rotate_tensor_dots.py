@@ -62,6 +62,7 @@ from tilec.passes.dots.tensor_rotation import (
     Rotation,
     find_rotation,
 )
+from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.loops import (
     behind,
     clone_mapped,
@@ -207,11 +208,9 @@ def _forget_wait(wait: RingWaitOp) -> None:
 def _issue_if(
     condition: ir.Value, needed: Sequence[ir.Operation], mapped: dict[ir.Value, ir.Value]
 ) -> None:
-    branch = ir.Operation.create("scf.if", operands=[condition], regions=2)
-    with ir.InsertionPoint(branch.regions[0].blocks.append()):
+    with only_if(condition):
         for op in needed:
             clone_mapped(op, mapped)
-        ir.Operation.create("scf.yield")
 
 
 def _await_later(loop: ir.Operation, deferred: Deferred) -> ir.Operation:

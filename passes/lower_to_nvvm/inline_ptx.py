@@ -7,6 +7,7 @@ each element alone. A scalar's text runs in every thread.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from mlir import ir
 
@@ -16,6 +17,7 @@ from tilec.dialects.types import element, is_float, is_tile, shape
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.scalar_ops import both, create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
+from tilec.passes.rewriting.control import either
 from tilec.passes.rewriting.locations import error_at
 
 _WIDTH = {"h": 16, "r": 32, "l": 64, "f": 32, "d": 64}
@@ -58,14 +60,8 @@ def _run_guarded(
     if guard is None:
         return _run(op, letters, values, state)
     types = [_scalar(result, state) for result in op.outputs]
-    branch = ir.Operation.create("scf.if", results=types, operands=[guard], regions=2)
-    with ir.InsertionPoint(branch.regions[0].blocks.append()):
-        ir.Operation.create("scf.yield", operands=_run(op, letters, values, state))
-    if types:
-        with ir.InsertionPoint(branch.regions[1].blocks.append()):
-            nothing = [state.constant(type_, 0) for type_ in types]
-            ir.Operation.create("scf.yield", operands=nothing)
-    return list(branch.results)
+    run = partial(_run, op, letters, values, state)
+    return either(guard, run, lambda: [state.constant(type_, 0) for type_ in types])
 
 
 def _scalar(value: ir.Value, state: Lowering) -> ir.Type:

@@ -23,6 +23,7 @@ from tilec.dialects.types import is_float, is_tile, shape
 from tilec.passes.lower_to_nvvm.device_text import call, enclosing, text_pointer
 from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, create, select
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.locations import error_at, source_location
 
 _PLACEHOLDER = re.compile(r"\{(u?)\}")
@@ -51,9 +52,8 @@ def lower_print(op: tile.PrintOp, state: Lowering) -> None:
         guards, places = _elements(tiled, state)
     for number, (guard, at) in enumerate(zip(guards, places, strict=True)):
         values = [column[number if len(column) > 1 else 0] for column in columns]
-        with _guarded(guard, state):
+        with only_if(state.constant(state.i1, 1) if guard is None else guard):
             _print_line(op, programs, at, values, slots, state)
-            ir.Operation.create("scf.yield")
 
 
 def _elements(
@@ -82,13 +82,6 @@ def _is_first_thread(state: Lowering) -> ir.Value:
 
 def _program_id(axis: str, state: Lowering) -> ir.Value:
     return create(f"nvvm.read.ptx.sreg.ctaid.{axis}", [], state.i32)
-
-
-def _guarded(guard: ir.Value | None, state: Lowering) -> ir.InsertionPoint:
-    """The body of `scf.if guard` (None: true)."""
-    condition = state.constant(state.i1, 1) if guard is None else guard
-    branch = ir.Operation.create("scf.if", operands=[condition], regions=2)
-    return ir.InsertionPoint(branch.regions[0].blocks.append())
 
 
 def _argument_slots(count: int, state: Lowering) -> ir.Value:
@@ -175,7 +168,7 @@ def _fail(op: tile.AssertOp, failed: ir.Value, state: Lowering) -> None:
     operation = op.operation
     function = ir.StringAttr(enclosing(operation, "func.func").attributes["sym_name"]).value
     location = source_location(operation.location)
-    with _guarded(failed, state):
+    with only_if(failed):
         arguments = [
             text_pointer(operation, op.message),
             text_pointer(operation, "<unknown>" if location is None else location.file),
@@ -184,7 +177,6 @@ def _fail(op: tile.AssertOp, failed: ir.Value, state: Lowering) -> None:
             state.constant(ir.IntegerType.get_signless(64), 1),
         ]
         call(operation, "__assertfail", arguments)
-        ir.Operation.create("scf.yield")
 
 
 def _failed(op: tile.AssertOp, state: Lowering) -> ir.Value:
