@@ -71,9 +71,7 @@ def _allocate(function: ir.Operation, context: PassContext) -> None:
     columns = max(LEAST_COLUMNS, power_above(used))
     spread(found, columns)
     for each in found:
-        each.op.operation.attributes["options"] = AllocOp.options.kind.write(
-            {"offset": each.offset}
-        )
+        each.op.options = {"offset": each.offset}
     _take_and_return(function, allocs, columns, total_warps(function, context.num_warps))
     context.report.add(
         "tensor memory",

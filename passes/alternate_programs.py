@@ -93,13 +93,10 @@ def _alternate(function: ir.Operation, context: PassContext) -> None:
     with ir.InsertionPoint.at_block_begin(compute.body), compute.operation.location:
         team = i32_constant(0)
     _take_turns(roles["load"], compute, team, order)
-    second = compute.operation.clone(ir.InsertionPoint(behind(compute.operation))).operation
-    i32 = ir.IntegerType.get_signless(32)
-    first_op = next(iter(second.regions[0].blocks[0].operations)).operation
-    first_op.attributes["value"] = ir.IntegerAttr.get(i32, 1)
-    second.attributes["name"] = ir.StringAttr.get(f"{compute.name} 1")
-    first_warp = compute.first_warp + compute.warps
-    second.attributes["first_warp"] = ir.IntegerAttr.get(i32, first_warp)
+    second = compute.operation.clone(ir.InsertionPoint(behind(compute.operation))).opview
+    team = next(iter(second.body.operations)).operation
+    team.attributes["value"] = ir.IntegerAttr.get(team.results[0].type, 1)
+    second.name, second.first_warp = f"{compute.name} 1", compute.first_warp + compute.warps
     del function.attributes[CONSUMERS]
     chosen = f"ping-pong: {TEAMS} x {compute.warps} warps take programs in turn"
     context.report.add("consumers", function, chosen, "the author's demand")

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.def_use import users
+from tilec.dialects.def_use import only_use, only_user, users
 from tilec.dialects.gpu_tile import BufferLoadOp, BufferStoreOp, Tcgen05MmaOp
 from tilec.dialects.types import is_tile
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -80,7 +80,7 @@ def _join(loop: ir.Operation) -> None:
         if not isinstance(view, BufferStoreOp) or not _accumulates(view.dst):
             continue
         source = view.value.owner
-        if not isinstance(source, BufferLoadOp) or len(list(view.value.uses)) != 1:
+        if not isinstance(source, BufferLoadOp) or only_use(view.value) is None:
             continue
         if source.src.type != view.dst.type or source.operation.block != block:
             continue
@@ -107,15 +107,14 @@ def _find(loop: ir.Operation) -> _Accumulator | None:
     block = loop.regions[0].blocks[0]
     last = terminator(block)
     for number, argument in enumerate(list(block.arguments)[1:]):
-        uses = list(argument.uses) if is_tile(argument) else []
-        store = uses[0].owner.opview if len(uses) == 1 else None
+        store = only_user(argument) if is_tile(argument) else None
         if not isinstance(store, BufferStoreOp) or store.operation.block != block:
             continue
         load = last.operands[number].owner
         if not isinstance(load, BufferLoadOp) or load.src != store.dst:
             continue
         multiplies = users(store.dst, Tcgen05MmaOp)
-        alone = len(users(store.dst)) == len(multiplies) + 2 and len(list(load.result.uses)) == 1
+        alone = len(users(store.dst)) == len(multiplies) + 2 and only_use(load.result) is not None
         if multiplies and alone and all(m.operation.block == block for m in multiplies):
             return _Accumulator(number, store, multiplies, load)
     return None
@@ -133,8 +132,7 @@ def _keep(loop: ir.Operation, found: _Accumulator) -> ir.Operation:
     first = _first(found.multiplies, loop.regions[0].blocks[0])
     if overwrites:
         with ir.InsertionPoint(first.operation), first.operation.location:
-            add = less(loop.operands[0], loop.regions[0].blocks[0].arguments[0])
-            first.operation.operands[3] = add
+            first.use_acc = less(loop.operands[0], loop.regions[0].blocks[0].arguments[0])
     found.store.operation.erase()
     location = found.load.operation.location
     new = without_iteration_argument(loop, number)

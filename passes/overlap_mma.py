@@ -41,7 +41,7 @@ from itertools import pairwise
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, only_use, only_user, traced, users
 from tilec.dialects.gpu_tile import (
     ConvertLayoutOp,
     RingReleaseOp,
@@ -64,6 +64,7 @@ from tilec.passes.rewriting.loops import (
     terminator,
 )
 from tilec.passes.rewriting.scalars import binary, i32_constant, less
+from tilec.passes.rewriting.values import replace_op, replace_uses
 from tilec.passes.rewriting.walk import find_ops
 
 
@@ -152,7 +153,7 @@ def _passed_by(argument: ir.Value, number: int, body: ir.Block) -> tuple[ir.Bloc
     result = next(n for n, r in enumerate(owner.results) if r == given)
     blocks = [region.blocks[0] for region in owner.regions]
     past = [terminator(block).operands[result] == argument for block in blocks]
-    alone = len(list(given.uses)) == 1 and sorted(past) == [False, True]
+    alone = only_use(given) is not None and sorted(past) == [False, True]
     return (blocks[past.index(False)], result) if alone else None
 
 
@@ -166,20 +167,15 @@ def _links(
     if not isinstance(user, WgmmaFenceOp):
         return None
     fence, multiplies = user, []
-    user = _only_user(fence.result)
+    user = only_user(fence.result)
     while isinstance(user, WgmmaOp) and user.operation.block == block:
         multiplies.append(user)
-        user = _only_user(user.result)
+        user = only_user(user.result)
     if not multiplies or not isinstance(user, WgmmaWaitOp) or user.pending:
         return None
-    uses = list(user.result.uses)
-    yielded = len(uses) == 1 and uses[0].owner.operation == last
-    return (fence, multiplies, user) if yielded and uses[0].operand_number == number else None
-
-
-def _only_user(value: ir.Value) -> ir.OpView | None:
-    uses = list(value.uses)
-    return uses[0].owner.opview if len(uses) == 1 else None
+    use = only_use(user.result)
+    yielded = use is not None and use.owner.operation == last and use.operand_number == number
+    return (fence, multiplies, user) if yielded else None
 
 
 def _releases(
@@ -198,13 +194,9 @@ def _releases(
                 turns.append(turn)
     if _overwrites(multiplies, body):
         return "an operand comes from registers that the next iteration overwrites"
-    found = []
+    found, block = [], multiplies[0].operation.block
     for turn in turns:
-        releases = [
-            view
-            for view in multiplies[0].operation.block.operations
-            if isinstance(view, RingReleaseOp) and view.slot == turn.slot
-        ]
+        releases = [one for one in users(turn.slot, RingReleaseOp) if one.operation.block == block]
         if len(releases) != 1 or turn.count.owner != body:
             return "an operand lies in no ring that is released"
         if turn.slots < 2:  # the next copy waits for a slot that is returned too late for it
@@ -216,9 +208,7 @@ def _releases(
 def _overwrites(multiplies: list[WgmmaOp], body: ir.Block) -> bool:
     """Whether an iteration writes registers of the last group, in flight across the back edge,
     before its own first group is issued: only behind that one is the last group waited for."""
-    lhs = multiplies[-1].lhs
-    while isinstance(lhs.owner, (ConvertLayoutOp, TransposeOp)):  # the same registers
-        lhs = lhs.owner.src
+    _, lhs = traced(multiplies[-1].lhs, ConvertLayoutOp, TransposeOp)  # the same registers
     if not is_tile(lhs) or not is_inside(lhs, body.owner):
         return False
     block = multiplies[0].operation.block
@@ -236,16 +226,14 @@ def _overlap(loop: ir.Operation, chain: _Chain) -> None:
     _carry_pending(loop, chain, started)
     with ir.InsertionPoint(chain.wait.operation), chain.wait.operation.location:
         flying = WgmmaWaitOp.build(chain.wait.acc, results=[chain.wait.acc.type], pending=1)
-    chain.wait.result.replace_all_uses_with(flying)
-    chain.wait.operation.erase()
+    replace_op(chain.wait, flying)
     if chain.branch is not None:
         _give_pending(chain.branch)
     following = behind(loop)
     with ir.InsertionPoint(following), loop.location:
         done = WgmmaWaitOp.build(loop.results[chain.number], results=[init.type], pending=0)
     uses = [u for u in loop.results[chain.number].uses if u.owner.operation != done.owner.operation]
-    for use in uses:
-        use.owner.operation.operands[use.operand_number] = done
+    replace_uses(uses, done)
     waited = _wait_between(chain.multiplies)
     for release, turn in chain.releases:
         count = ir.BlockArgument(turn.count).arg_number - 1
@@ -264,8 +252,7 @@ def _carry_pending(loop: ir.Operation, chain: _Chain, started: ir.Value) -> None
     loop.operands[3 + chain.number] = started
     for value in (argument, loop.results[chain.number]):
         value.set_type(started.type)
-    chain.fence.result.replace_all_uses_with(argument)
-    chain.fence.operation.erase()
+    replace_op(chain.fence, argument)
 
 
 def _has_run(loop: ir.Operation, count: ir.Value, chain: _Chain) -> ir.Value:
@@ -295,7 +282,7 @@ def _wait_between(multiplies: list[WgmmaOp]) -> ir.Operation | None:
     for multiply, following in pairwise(multiplies):
         with ir.InsertionPoint(behind(multiply.operation)), multiply.operation.location:
             flying = WgmmaWaitOp.build(multiply.result, results=[multiply.result.type], pending=1)
-        following.operation.operands[2] = flying
+        following.acc = flying
         waits.append(flying.owner.operation)
     return waits[0] if waits else None
 

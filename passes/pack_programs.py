@@ -55,6 +55,7 @@ from tilec.passes.programs.packing import why_alone
 from tilec.passes.programs.program_relations import have_uneven_loops
 from tilec.passes.rewriting.control import for_loop
 from tilec.passes.rewriting.scalars import binary, constant, scalar_op
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import find_ops, kernels
 
 WARPS = 8
@@ -131,8 +132,7 @@ def _pack(function: ir.Operation, context: PassContext, programs: int) -> None:
     for op in body:
         op.move_before(end)
     for op in ids:
-        op.results[0].replace_all_uses_with(places[op.opview.axis])
-        op.erase()
+        replace_op(op, places[op.opview.axis])
     i32 = ir.IntegerType.get_signless(32)
     function.attributes[PERSISTENT] = ir.BoolAttr.get(True)
     function.attributes[PROGRAMS_PER_CTA] = ir.IntegerAttr.get(i32, programs)

@@ -67,8 +67,8 @@ from tilec.passes.programs.pair_sharing import PAIR, Sharing
 from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.scalars import binary, equal, i32_constant
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import find_ops, kernels, role_of
 
 BOTH, EVEN = 3, 1
@@ -225,12 +225,12 @@ class _Rewrite:
             self._resize(alloc, _checked_half(alloc), stages)
         for product in self._products:
             name = ir.StringAttr.get(product.row.name)
-            product.multiply.operation.attributes["instruction"] = name
+            product.multiply.instruction = name
         self._announce()
         self._hand_over(self._share())
         self._multiply_in_even()
         for ring in self._rings:
-            set_ring(ring.owner, slots=stages)
+            ring.owner.slots = stages
         meet(self._function)
         return stages
 
@@ -282,8 +282,7 @@ class _Rewrite:
             old = use.owner.opview
             with ir.InsertionPoint(old.operation), old.operation.location:
                 new = SlotOp.build(whole, old.index)
-            old.result.replace_all_uses_with(new)
-            old.operation.erase()
+            replace_op(old, new)
         alloc.operation.erase()
 
     def _announce(self) -> None:
@@ -320,7 +319,7 @@ class _Rewrite:
             where = f"1/{sharing.parts} a CTA, multicast"
             self._context.report.add("cluster copy", self._function, where, why)
         for ring, found in pairs.items():
-            set_ring(ring.owner, releases=len(found))
+            ring.owner.releases = len(found)
         return masks
 
     def _hand_over(self, masks: dict[ir.Value, ir.Value]) -> None:
@@ -340,7 +339,7 @@ class _Rewrite:
         for role in self._roles():
             for turn in find_ops(role, RingAcquireOp):
                 ring = turn.opview.ring.owner
-                set_ring(ring, releases=PAIR * ring.releases)
+                ring.releases *= PAIR
 
     def _is_acquired(self, ring: ir.Value) -> bool:
         """Whether the multiply role fills a ring."""

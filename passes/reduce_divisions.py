@@ -42,6 +42,7 @@ from tilec.passes.rewriting.loops import (
     with_iteration_arguments,
 )
 from tilec.passes.rewriting.scalars import binary, constant, less, negated, scalar_op
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import kernels, ops_named
 
 _QUOTIENTS = ("arith.floordivsi", "arith.divsi", "arith.divui")
@@ -130,8 +131,7 @@ def _count_digits(loop: ir.Operation) -> None:
     for digit, quotient, remainder in zip(digits, carried[::2], carried[1::2], strict=True):
         for ops, value in ((digit.quotients, quotient), (digit.remainders, remainder)):
             for op in ops:
-                op.results[0].replace_all_uses_with(value)
-                op.erase()
+                replace_op(op, value)
 
 
 def _find_digits(loop: ir.Operation, signs: Signs) -> list[_Digit]:

@@ -32,7 +32,7 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op, users
+from tilec.dialects.def_use import defining_op, traced, users
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import ConvertLayoutOp
 from tilec.dialects.gpu_tile.types import layout_of
@@ -45,6 +45,7 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.layouts.operand_numbers import name_operand_rows
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.op_tables import OpMap
+from tilec.passes.rewriting.values import again, replace_op
 from tilec.passes.rewriting.walk import find_ops, kernels
 
 _FREE = ("arith.constant", "tensor.splat", "tile.iota")
@@ -70,21 +71,19 @@ def _fold(conversion: ConvertLayoutOp, function: ir.Operation, context: PassCont
         conversion.operation.erase()
         erase_unused(source)
         return
-    while isinstance(source.owner, ConvertLayoutOp):
-        source = source.owner.src
+    _, source = traced(source, ConvertLayoutOp)
     if encoding(source) == encoding(result):
         made = source
     else:
         makers = _makers(source, result, function, context)
         if makers is None:
-            conversion.operation.operands[0] = source
+            conversion.src = source
             return
         made = _remade(makers, source, encoding(result))
         for other in users(source, ConvertLayoutOp):
             if other.result.type == result.type:
                 other.result.replace_all_uses_with(made)
-    result.replace_all_uses_with(made)
-    conversion.operation.erase()
+    replace_op(conversion, made)
     erase_unused(source)
 
 
@@ -145,20 +144,9 @@ def _remade(makers: list[ir.Operation], value: ir.Value, layout: ir.Attribute) -
     made: OpMap[ir.Value] = OpMap()
     for op in makers:
         result = op.results[0]
-        type_ = tile_type(shape(result), element(result), layout)
-        attributes = {name: op.attributes[name] for name in op.attributes}
-        if op.name == "arith.constant":
-            splat = attributes["value"].get_splat_value()
-            attributes["value"] = ir.DenseElementsAttr.get_splat(type_, splat)
         operands = [_of(operand, made) for operand in op.operands]
-        made[op] = ir.Operation.create(
-            op.name,
-            results=[type_],
-            operands=operands,
-            attributes=attributes,
-            ip=ir.InsertionPoint(op),
-            loc=op.location,
-        ).results[0]
+        with ir.InsertionPoint(op):
+            made[op] = again(op, operands, tile_type(shape(result), element(result), layout))
     return made[value.owner.operation]
 
 

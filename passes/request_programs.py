@@ -76,6 +76,7 @@ from tilec.passes.rewriting.loops import (
 )
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.scalars import binary, constant, equal, i32_constant
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.roles.threads import runs_in_one_thread
 
 
@@ -189,9 +190,7 @@ def _rewrite(reader: _Reader, answers: _Answers, *, asks: bool) -> None:
             x = binary("arith.divui", x, i32_constant(answers.ctas))
         following = binary("arith.addi", count, i32_constant(1))
     replace_yield(end, [there, x, following, *end.operands])
-    for result, other in zip(loop.results, list(new.results)[2:], strict=True):
-        result.replace_all_uses_with(other)
-    loop.erase()
+    replace_op(loop, *list(new.results)[2:])
 
 
 def _ask(answers: _Answers, count: ir.Value) -> None:

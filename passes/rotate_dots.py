@@ -34,8 +34,8 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.dialects.def_use import only_use
 from tilec.dialects.gpu_tile import (
-    ConvertLayoutOp,
     WgmmaMeanwhileOp,
     WgmmaWaitOp,
 )
@@ -57,6 +57,7 @@ from tilec.passes.rewriting.control import either, for_loop
 from tilec.passes.rewriting.loops import clone_mapped, find_loops, is_inside, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, less
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import is_pure
 
 
@@ -130,11 +131,8 @@ def _find(loop: ir.Operation) -> _Rotation | str | None:
 
 def _carried_number(product: IssuedProduct, body: ir.Block) -> int:
     """The number of the loop-carried value that a product computes anew; -1 if it computes none."""
-    uses = list(product.wait.result.uses)
-    last = terminator(body)
-    if len(uses) != 1 or uses[0].owner.operation != last:
-        return -1
-    return uses[0].operand_number
+    use = only_use(product.wait.result)
+    return use.operand_number if use is not None and use.owner == terminator(body) else -1
 
 
 class _Rewrite:
@@ -160,9 +158,7 @@ class _Rewrite:
         """A branch for at least one iteration: its start, the loop, the last product."""
         with ir.InsertionPoint(self._loop), self._loop.location:
             made = either(less(self._lower, self._upper), self._iterations, lambda: self._inits)
-        for old, new in zip(self._loop.results, made, strict=True):
-            old.replace_all_uses_with(new)
-        self._loop.erase()
+        replace_op(self._loop, *made)
 
     def _iterations(self) -> list[ir.Value]:
         rotation = self._rotation
@@ -190,28 +186,13 @@ class _Rewrite:
         _clone(rotation.late, before)
         self._finish_first(mapped, pending=1)
         accumulator = self._arguments[1 + rotation.number]
-        late = OpSet((*_ops_behind(accumulator, self._between), *self._packing()))
+        late = OpSet((*_ops_behind(accumulator, self._between), *rotation.second.packing()))
         _clone([op for op in self._between if op not in late], mapped)
         with self._loop.location:
             WgmmaMeanwhileOp.build()
         mapped[accumulator] = self._finish_second(before)
         _clone([op for op in self._between if op in late], mapped)
         return self._carried(mapped)
-
-    def _packing(self) -> list[ir.Operation]:
-        """The ops that only narrow the second product's operand.
-
-        They write the registers that the product of the iteration before reads until it is done.
-        """
-        found: list[ir.Operation] = []
-        value = self._rotation.second.multiply.lhs
-        while len(list(value.uses)) == 1 and value.owner in self._between:
-            op = value.owner
-            if not (op.name == "arith.truncf" or isinstance(op.opview, ConvertLayoutOp)):
-                break
-            found.append(op)
-            (value,) = op.operands
-        return found
 
     def _carried(self, mapped: dict[ir.Value, ir.Value]) -> list[ir.Value]:
         """Lists what goes on to the next iteration: all that is yielded but the accumulator, and

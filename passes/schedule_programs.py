@@ -93,6 +93,7 @@ from tilec.passes.rewriting.control import for_loop, run_only_if
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import innermost_loop
 from tilec.passes.rewriting.scalars import binary, i32_constant, less, scalar_op
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import all_ops, kernels
 from tilec.terms.demands import ORDER
 
@@ -147,8 +148,7 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
             return
     for axis, place in enumerate(places):
         for op in found.ids[axis]:
-            op.results[0].replace_all_uses_with(place)
-            op.erase()
+            replace_op(op, place)
     if persistent:
         _mark(function, context)
         why = DEMAND if demanded else "copies for the next program run ahead"

@@ -50,7 +50,6 @@ from tilec.passes.copies.tensor_copies import refused_tensor_copies
 from tilec.passes.demands.kernels import chose_cluster
 from tilec.passes.programs.cluster_alike import axes_of, meet
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.scalars import binary, i32_constant
 from tilec.passes.rewriting.walk import find_ops, kernels
 
@@ -191,7 +190,7 @@ def _arrive_everywhere(copies: Sequence[_Copy], masks: _Masks) -> None:
     for copy in copies:
         groups.setdefault(copy.turn.ring, set()).add(copy.axes)
     for ring, own in groups.items():
-        set_ring(ring.owner, releases=ring.owner.releases * masks.members(own))
+        ring.owner.releases *= masks.members(own)
         for release in users(ring, RingReleaseOp):
             with ir.InsertionPoint(release.operation), release.operation.location:
                 RingReleaseOp.build(ring, release.slot, masks.mask(own), by=release.by)

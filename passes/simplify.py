@@ -26,7 +26,7 @@ from __future__ import annotations
 from mlir import ir
 from mlir.passmanager import PassManager
 
-from tilec.dialects.def_use import constant_attribute, defining_op
+from tilec.dialects.def_use import constant_attribute, defining_op, only_use
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.tile import DotOp
 from tilec.dialects.types import bit_width, is_tile
@@ -34,6 +34,7 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.loops import is_inside
 from tilec.passes.rewriting.scalars import i1_constant, is_zero
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import all_ops, find_ops, is_pure, ops_named
 
 _UPSTREAM = "builtin.module(func.func(canonicalize,cse,loop-invariant-code-motion))"
@@ -106,9 +107,7 @@ def _simplify_block(block: ir.Block, available: dict[tuple, ir.Operation]) -> No
             key = (tuple(op.operands), _form(op, {}))
             earlier = available.get(key)
             if earlier is not None:
-                for old, new in zip(op.results, earlier.results, strict=True):
-                    old.replace_all_uses_with(new)
-                op.erase()
+                replace_op(op, *earlier.results)
                 continue
             available[key] = op
         elif op.name.startswith("scf."):
@@ -172,9 +171,7 @@ def _make_branch(loop: ir.Operation) -> None:
     if inits:
         with loop.location, ir.InsertionPoint(branch.regions[1].blocks.append()):
             ir.Operation.create("scf.yield", operands=inits)
-    for old, new in zip(loop.results, branch.results, strict=True):
-        old.replace_all_uses_with(new)
-    loop.erase()
+    replace_op(loop, *branch.results)
 
 
 def _truth_behind(value: ir.Value) -> ir.Value | None:
@@ -192,10 +189,10 @@ def _is_outside(value: ir.Value, loop: ir.Operation) -> bool:
 
 def _add_into(dot: DotOp) -> None:
     """Makes the sum of a product and what its loop carries the product's own."""
-    uses = list(dot.result.uses)
-    if len(uses) != 1 or not is_zero(dot.acc):
+    use = only_use(dot.result)
+    if use is None or not is_zero(dot.acc):
         return
-    add, number = uses[0].owner.operation, uses[0].operand_number
+    add, number = use.owner.operation, use.operand_number
     if add.block != dot.operation.block or add.name not in ("arith.addf", "arith.addi"):
         return
     if add.name == "arith.addf" and not _may_contract(add):
@@ -203,9 +200,8 @@ def _add_into(dot: DotOp) -> None:
     other = add.operands[1 - number]
     if _is_carried(other, add.block):
         dot.operation.move_before(add)
-        dot.operation.operands[2] = other
-        add.results[0].replace_all_uses_with(dot.result)
-        add.erase()
+        dot.acc = other
+        replace_op(add, dot.result)
 
 
 def _may_contract(op: ir.Operation) -> bool:

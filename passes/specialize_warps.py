@@ -75,7 +75,7 @@ from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import behind, enclosing_ops, find_loops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
-from tilec.passes.rewriting.rings import set_ring
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import kernels
 from tilec.passes.roles.budgets import share_registers
 from tilec.passes.roles.fills import arrivals, refused_fills
@@ -304,15 +304,13 @@ class _Rewrite:
         leader = ring.leader or ring
         if ring is leader:
             self._buffers[id(ring)] = self._make_buffers(ring, behind_rings)
-            counts = {"fills": self._filled(ring), "releases": self._releases(ring)}
-            set_ring(ring.made, slots=self._slots(ring), **counts)
+            ring.made.slots = self._slots(ring)
+            ring.made.fills, ring.made.releases = self._filled(ring), self._releases(ring)
         else:
-            ring.made.result.replace_all_uses_with(leader.made.result)
-            ring.made.operation.erase()
+            replace_op(ring.made, leader.made.result)
         with ir.InsertionPoint(self._first_fill(ring)), ring.turn.operation.location:
             acquired = RingAcquireOp.build(leader.made.result, ring.turn.count)
-        ring.turn.slot.replace_all_uses_with(acquired)
-        ring.turn.operation.erase()
+        replace_op(ring.turn, acquired)
         ring.turn = acquired.owner
         pairs = list(zip(ring.allocs, self._buffers[id(leader)], strict=True))
         for alloc, whole in reversed(pairs):  # each goes in front of the one before

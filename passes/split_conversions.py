@@ -54,6 +54,7 @@ from tilec.passes.layouts.maps import (
     whole_layout,
 )
 from tilec.passes.rewriting.scalars import i32_constant
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import all_ops, kernel_of
 
 
@@ -84,7 +85,7 @@ def _split_conversion(op: ConvertLayoutOp, context: PassContext) -> None:
         f"{buffer_of(buffer).size_bytes} bytes of shared memory",
         f"{source} to {result} crosses threads, and not by shuffles: {reason}",
     )
-    _replace(op, [BufferLoadOp.build(buffer, results=[op.result.type])])
+    replace_op(op, BufferLoadOp.build(buffer, results=[op.result.type]))
 
 
 def _crosses_warps(
@@ -117,13 +118,13 @@ def _split_reshape(op: tile.ReshapeOp, context: PassContext) -> None:
     still = reshaped(source, sizes, result_sizes)
     if still is not None and _crosses_warps(op, op.result, still, result, context) is None:
         moved = tile.ReshapeOp.build(op.src, results=[_laid(op.result, still)])
-        _replace(op, [ConvertLayoutOp.build(moved, results=[op.result.type])])
+        replace_op(op, ConvertLayoutOp.build(moved, results=[op.result.type]))
         return
     buffer = _buffer(sizes, op.src, _row_major(sizes))
     BufferStoreOp.build(op.src, buffer)
     viewed = BufferType(result_sizes, element(op.src), _row_major(result_sizes)).type()
     view = ReshapeViewOp.build(buffer, results=[viewed])
-    _replace(op, [BufferLoadOp.build(view, results=[op.result.type])])
+    replace_op(op, BufferLoadOp.build(view, results=[op.result.type]))
 
 
 def _split_join(op: tile.JoinOp, context: PassContext) -> None:
@@ -133,12 +134,12 @@ def _split_join(op: tile.JoinOp, context: PassContext) -> None:
     whole = layout_of(op.result)
     if still is not None and _crosses_warps(op, op.result, still, whole, context) is None:
         joined = tile.JoinOp.build(op.inputs, axis=op.axis, results=[_laid(op.result, still)])
-        _replace(op, [ConvertLayoutOp.build(joined, results=[op.result.type])])
+        replace_op(op, ConvertLayoutOp.build(joined, results=[op.result.type]))
         return
     buffer = _buffer(shape(op.result), op.result, _row_major(shape(op.result)))
     for value, view in zip(op.inputs, _parts(buffer, op.inputs, op.axis), strict=True):
         BufferStoreOp.build(value, view)
-    _replace(op, [BufferLoadOp.build(buffer, results=[op.result.type])])
+    replace_op(op, BufferLoadOp.build(buffer, results=[op.result.type]))
 
 
 def _split_split(op: tile.SplitOp, context: PassContext) -> None:
@@ -148,7 +149,7 @@ def _split_split(op: tile.SplitOp, context: PassContext) -> None:
     whole = layout_of(op.src)
     if still is not None and _crosses_warps(op, op.src, whole, still, context) is None:
         converted = ConvertLayoutOp.build(op.src, results=[_laid(op.src, still)])
-        op.operation.operands[0] = converted
+        op.src = converted
         return
     buffer = _buffer(shape(op.src), op.src, _row_major(shape(op.src)))
     BufferStoreOp.build(op.src, buffer)
@@ -157,7 +158,7 @@ def _split_split(op: tile.SplitOp, context: PassContext) -> None:
         BufferLoadOp.build(view, results=[part.type])
         for view, part in zip(views, op.parts, strict=True)
     ]
-    _replace(op, loads)
+    replace_op(op, *loads)
 
 
 def _stays(parts: Sequence[ir.Value], whole: ir.Value, axis: int) -> bool:
@@ -195,12 +196,6 @@ def _parts(buffer: ir.Value, tiles: Sequence[ir.Value], axis: int) -> list[ir.Va
         views.append(ViewOp.build(buffer, offsets, results=[type_]))
         start += shape(value)[axis]
     return views
-
-
-def _replace(op: Any, values: Sequence[ir.Value]) -> None:
-    for old, new in zip(op.operation.results, values, strict=True):
-        old.replace_all_uses_with(new)
-    op.operation.erase()
 
 
 _RULES = {

@@ -32,6 +32,7 @@ from math import gcd
 from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
+from tilec.dialects.def_use import only_use
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
 from tilec.dialects.types import element, shape
 from tilec.dialects.types import tile as tile_type
@@ -55,8 +56,10 @@ from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.layouts.maps import broadcast_source, expanded, reshaped
 from tilec.passes.layouts.partners import partners
 from tilec.passes.layouts.scan_layout import split_levels
+from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import binary, constant
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import all_ops, find_ops, kernels
 
 MOST_ROWS_BYTES = 4096
@@ -92,7 +95,7 @@ def _split_reduce(op: tile.ReduceOp, context: PassContext) -> None:
     for number, value in enumerate(gathered):
         final.operands[number] = value
     _report(op, context, "reduction", count)
-    _replace(op.operation, list(final.results))
+    replace_op(op, *final.results)
 
 
 def _split_scan(op: tile.ScanOp, context: PassContext) -> None:
@@ -124,7 +127,7 @@ def _split_scan(op: tile.ScanOp, context: PassContext) -> None:
         op.operation,
     )
     _report(op, context, "scan", count)
-    _replace(op.operation, final)
+    replace_op(op, *final)
 
 
 def _split_take(op: tile.TakeOp, context: PassContext) -> None:
@@ -134,7 +137,7 @@ def _split_take(op: tile.TakeOp, context: PassContext) -> None:
     taken = gpu_tile.BufferGatherOp.build(
         buffer, op.indices, results=[op.result.type], axis=op.axis
     )
-    _replace(op.operation, [taken])
+    replace_op(op, taken)
 
 
 def _split_exchange(op: tile.ExchangeOp, context: PassContext) -> None:
@@ -160,7 +163,7 @@ def _split_exchange(op: tile.ExchangeOp, context: PassContext) -> None:
         f"{buffer_of(buffer).size_bytes} bytes of shared memory",
         f"axis {op.axis} of {layout} has elements {op.mask} apart in several warps",
     )
-    _replace(op.operation, [taken])
+    replace_op(op, taken)
 
 
 def _neighbours_held(layout: Layout, sizes: Sequence[int], axis: int) -> int:
@@ -200,15 +203,14 @@ def _split_histogram(op: tile.HistogramOp, context: PassContext) -> None:
         buffer, type_ = _zeros(op, context)
     gpu_tile.BufferCountOp.build(op.values, op.mask, buffer)
     if summed is None:
-        _replace(op.operation, _counted(op, buffer, type_))
+        replace_op(op, *_counted(op, buffer, type_))
         return
     result, carried = summed.loop.results[summed.number], summed.argument
-    with _behind(summed.loop):
+    with ir.InsertionPoint(behind(summed.loop)):
         (total,) = _counted(op, buffer, type_)
         whole = binary("arith.addi", result, total)
         result.replace_all_uses_except(whole, whole.owner.operation)
-    summed.add.results[0].replace_all_uses_with(carried)
-    summed.add.erase()
+    replace_op(summed.add, carried)
     op.operation.erase()
 
 
@@ -227,23 +229,19 @@ def _sum_of_loop(op: tile.HistogramOp) -> _LoopSum | None:
     loop = op.operation.parent
     if loop is None or loop.name != "scf.for":
         return None
-    add = _only_user(op.result)
+    use = only_use(op.result)
+    add = None if use is None else use.owner.operation
     if add is None or add.name != "arith.addi" or add.block != op.operation.block:
         return None
     argument = add.operands[add.operands[0] == op.result]
     carried = list(loop.regions[0].blocks[0].arguments)[1:]
-    end = _only_user(add.results[0])
-    if argument not in carried or _only_user(argument) is None or end is None:
+    use = only_use(add.results[0])
+    if argument not in carried or only_use(argument) is None or use is None:
         return None
     number = carried.index(argument)
-    if end.name != "scf.yield" or end.operands[number] != add.results[0]:
+    if use.owner.operation.name != "scf.yield" or use.operand_number != number:
         return None
     return _LoopSum(loop, argument, add, number)
-
-
-def _only_user(value: ir.Value) -> ir.Operation | None:
-    users = [use.owner for use in value.uses]
-    return users[0].operation if len(users) == 1 else None
 
 
 def _zeros(op: tile.HistogramOp, context: PassContext) -> tuple[ir.Value, ir.Type]:
@@ -286,14 +284,9 @@ def _begin_together(function: ir.Operation) -> None:
     order = OpMap((op, number) for number, op in enumerate(gathers[0].block.operations))
     first = min(order[op] for op in before if op in order)
     loads = [op for op in find_ops(function, tile.LoadOp) if order.get(op, first) < first]
-    place = loads[-1] if loads else None
-    with _behind(place) if place else ir.InsertionPoint(gathers[0]), gathers[0].location:
+    place = behind(loads[-1]) if loads else gathers[0]
+    with ir.InsertionPoint(place), gathers[0].location:
         gpu_tile.ClusterSyncOp.build(order="relaxed")
-
-
-def _behind(op: ir.Operation) -> ir.InsertionPoint:
-    order = list(op.block.operations)
-    return ir.InsertionPoint(order[order.index(op.opview) + 1])
 
 
 def _gather_stripes(op: tile.GatherStripesOp, context: PassContext) -> None:
@@ -302,7 +295,7 @@ def _gather_stripes(op: tile.GatherStripesOp, context: PassContext) -> None:
     buffer = _alloc(op.result, shared)
     gpu_tile.ClusterStoreOp.build(op.value, buffer)
     gpu_tile.ClusterSyncOp.build(order="acq_rel")
-    _replace(op.operation, [gpu_tile.BufferLoadOp.build(buffer, results=[op.result.type])])
+    replace_op(op, gpu_tile.BufferLoadOp.build(buffer, results=[op.result.type]))
 
 
 def _sum(left: ir.Value, right: ir.Value) -> list[ir.Value]:
@@ -360,12 +353,6 @@ def _report(op: tile.ReduceOp | tile.ScanOp, context: PassContext, what: str, co
         f"{count} partial results a row in shared memory",
         f"axis {op.axis} of {layout_of(op.inputs[0])} lies in several warps",
     )
-
-
-def _replace(op: ir.Operation, values: Sequence[ir.Value]) -> None:
-    for old, new in zip(op.results, values, strict=True):
-        old.replace_all_uses_with(new)
-    op.erase()
 
 
 _RULES = {

@@ -59,6 +59,7 @@ from tilec.passes.programs.sum_parts import (
 from tilec.passes.rewriting.control import run_only_if
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.scalars import binary, constant, equal, scalar_op
+from tilec.passes.rewriting.values import retype
 from tilec.passes.rewriting.walk import kernels
 from tilec.passes.rows.row_edits import begin_at
 from tilec.terms.demands import SUM_PARTS
@@ -129,7 +130,7 @@ class _Stripes:
         dim = self._cut.dim_of(op)
         if dim is None:
             raise InternalError("a tile behind a sum in parts comes in no stripes")
-        op.operation.operands[0] = self._of(op.value, dim)
+        op.value = self._of(op.value, dim)
         self._move(op, dim)
 
     def drop(self) -> None:
@@ -156,11 +157,7 @@ class _Stripes:
                 if operand in stripes:
                     own.operands[number] = stripes[operand]
             for result in own.results:
-                result.set_type(self._type(result, dim))
-            if op.name == "arith.constant":
-                number = op.attributes["value"].get_splat_value()
-                splat = ir.DenseElementsAttr.get_splat(own.results[0].type, number)
-                own.attributes["value"] = splat
+                retype(result, self._type(result, dim))
         found = list(own.results)
         view = own.opview
         if isinstance(view, tile.LoadOp):

@@ -40,6 +40,7 @@ from tilec.passes.demands.kernels import STRIPES, stripes_of
 from tilec.passes.rewriting.control import run_only_if
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.scalars import binary, constant, equal
+from tilec.passes.rewriting.values import replace_uses, retype
 from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.passes.rows.row_edits import begin_at, move_columns
 from tilec.passes.rows.row_kernels import RowKernel, find_rows, is_row, row_axis
@@ -88,10 +89,7 @@ def _cut(op: ir.Operation, whole: int, size: int) -> None:
     """Gives an op's rows the size of a stripe."""
     for result in filter(is_row, op.results):
         sizes = tuple(size if each == whole else each for each in shape(result))
-        result.set_type(with_shape(result, sizes))
-        if op.name == "arith.constant":
-            number = op.attributes["value"].get_splat_value()
-            op.attributes["value"] = ir.DenseElementsAttr.get_splat(result.type, number)
+        retype(result, with_shape(result, sizes))
 
 
 def _reduce_stripes(op: tile.ReduceOp, stripes: int) -> None:
@@ -102,17 +100,16 @@ def _reduce_stripes(op: tile.ReduceOp, stripes: int) -> None:
         for value in op.outputs:
             row = tile_type((stripes,), element(value))
             gathered.append(tile.GatherStripesOp.build(_as(value, ()), results=[row]))
-        final = op.operation.clone()
-        final.attributes["axis"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)
+        final = op.operation.clone().opview
+        final.axis = 0
         for number, value in enumerate(gathered):
-            final.operands[number] = value
+            final.operation.operands[number] = value
         results = []
-        for value, result in zip(op.outputs, final.results, strict=True):
+        for value, result in zip(op.outputs, final.outputs, strict=True):
             result.set_type(with_shape(value, ()))
             results.append(_as(result, shape(value)))
     for found, result in zip(uses, results, strict=True):
-        for use in found:
-            use.owner.operation.operands[use.operand_number] = result
+        replace_uses(found, result)
 
 
 def _as(value: ir.Value, sizes: tuple[int, ...]) -> ir.Value:

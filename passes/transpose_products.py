@@ -23,7 +23,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import constant_attribute
+from tilec.dialects.def_use import constant_attribute, only_use
 from tilec.dialects.types import element, shape
 from tilec.hardware.fragments import warpgroup_widths
 from tilec.hardware.mma_instruction import MmaInstruction
@@ -38,6 +38,7 @@ from tilec.passes.rewriting.loops import (
     with_iteration_arguments,
     without_iteration_argument,
 )
+from tilec.passes.rewriting.values import again
 from tilec.passes.rewriting.walk import find_ops, kernels
 
 ALONG_COLUMNS = 1
@@ -64,11 +65,10 @@ def _carried(dot: tile.DotOp) -> int | None:
     block = dot.operation.block
     if block.owner.name != "scf.for" or isinstance(dot, tile.DotScaledOp):
         return None
-    uses = list(dot.result.uses)
-    last = terminator(block)
-    if len(uses) != 1 or uses[0].owner.operation != last or len(list(dot.acc.uses)) != 1:
+    use = only_use(dot.result)
+    if use is None or use.owner.operation != terminator(block) or only_use(dot.acc) is None:
         return None
-    number = uses[0].operand_number
+    number = use.operand_number
     return number if dot.acc == block.arguments[1 + number] else None
 
 
@@ -144,7 +144,4 @@ def _transposed(value: ir.Value) -> ir.Value:
         return transposed
     type_ = transposed.type
     transposed.owner.operation.erase()
-    number = ir.DenseElementsAttr.get_splat(type_, known.get_splat_value())
-    return ir.Operation.create(
-        "arith.constant", results=[type_], attributes={"value": number}
-    ).results[0]
+    return again(value.owner, [], type_)

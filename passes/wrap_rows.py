@@ -73,8 +73,7 @@ def _wrap(rows: RowKernel, context: PassContext) -> None:
     move_columns(rows.ops, rows.size, shift, partial(_wrapped, rows.size))
     for access in accesses:
         begin_at(access, row_axis(access, rows.size) or 0, begin)
-        written = type(access).options.kind.write({**access.options, "wrapped": True})
-        access.operation.attributes["options"] = written
+        access.options = {**access.options, "wrapped": True}
     why = "their strides are no known multiples"
     context.report.add("rows", anchor.operation, "wrapped, so that vectors are aligned", why)
 

@@ -45,11 +45,11 @@ class Pattern(Enum):
 def note_runs(ops: Iterable[ir.Operation], facts: Divisibility) -> None:
     """Writes the option `run` of every gather, scatter and update among `ops` that has one."""
     for op in ops:
-        if isinstance(op.opview, (tile.GatherOp, tile.ScatterOp, tile.AtomicRmwOp)):
-            run = index_run(op.opview, facts)
+        view = op.opview
+        if isinstance(view, (tile.GatherOp, tile.ScatterOp, tile.AtomicRmwOp)):
+            run = index_run(view, facts)
             if run[1] > 1:
-                kind = type(op.opview).options.kind
-                op.attributes["options"] = kind.write({**op.opview.options, "run": run})
+                view.options = {**view.options, "run": run}
 
 
 def index_run(op: Indexed, facts: Divisibility) -> tuple[int, int]:

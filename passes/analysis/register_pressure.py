@@ -17,7 +17,7 @@ from itertools import takewhile
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, only_use
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import BufferLoadOp, ConvertLayoutOp, MmaOp
 from tilec.dialects.gpu_tile.types import is_pending, is_tensor_buffer, layout_of, tile_of
@@ -322,13 +322,13 @@ def _passes_on(op: ir.Operation) -> bool:
 
 
 def _goes_to_one_op(value: ir.Value) -> bool:
-    users = [use.owner.operation for use in value.uses]
-    here = value.owner.operation
-    if len(users) != 1 or users[0].block != here.block:
+    use, here = only_use(value), value.owner.operation
+    if use is None or use.owner.operation.block != here.block:
         return False
-    if _passes_on(users[0]):
-        return _goes_to_one_op(users[0].results[0])
-    return is_elementwise(users[0]) and all(map(_is_quiet, _between(here, users[0])))
+    user = use.owner.operation
+    if _passes_on(user):
+        return _goes_to_one_op(user.results[0])
+    return is_elementwise(user) and all(map(_is_quiet, _between(here, user)))
 
 
 def _between(first: ir.Operation, last: ir.Operation) -> Iterator[ir.Operation]:

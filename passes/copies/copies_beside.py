@@ -32,6 +32,7 @@ from tilec.passes.copies.tensor_copies import TensorCopy, plan_tensor_copy, why_
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.rewriting.loops import behind, in_block
 from tilec.passes.rewriting.op_tables import OpSet, order_of
+from tilec.passes.rewriting.values import replace_uses
 
 SMALL_PART = 8
 """All such tiles of a block take at most an eighth of what its products read: a slot in eight. Logs
@@ -107,8 +108,7 @@ def _through_buffer(load: tile.LoadOp, buffer: BufferType) -> BufferStoreOp:
         first = min(users, key=order.__getitem__)
         with ir.InsertionPoint(first), value.owner.location:
             loaded = BufferLoadOp.build(filled, results=[value.type])
-        for use in uses:
-            use.owner.operation.operands[use.operand_number] = loaded
+        replace_uses(uses, loaded)
         if value != load.result:
             value.owner.operation.erase()
     return next(use.owner.opview for use in filled.uses if is_fill(use.owner.opview))

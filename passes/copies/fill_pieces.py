@@ -34,6 +34,7 @@ from tilec.passes.analysis.register_pressure import Peak
 from tilec.passes.rewriting.loops import clone_mapped
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, i32_constant
+from tilec.passes.rewriting.values import retype
 from tilec.passes.rewriting.walk import find_ops
 
 LEAST_VALUES = 16
@@ -168,21 +169,14 @@ def _emit_part(
     with ir.InsertionPoint(fill.store), fill.store.location:
         for op in fill.makers:
             copy = clone_mapped(op, mapped)
-            _give_layout(copy, sizes, layout)
+            (made,) = copy.results
+            retype(made, tile_type(sizes, element(made), layout))
             if isinstance(copy.opview, LoadOp):
                 _move_on(copy.opview, starts)
         offsets = [i32_constant(start) for start in starts]
         part = replace(buffer_of(store.dst), shape=sizes)
         view = ViewOp.build(store.dst, offsets, results=[part.type()])
         BufferStoreOp.build(mapped[store.value], view)
-
-
-def _give_layout(op: ir.Operation, sizes: tuple[int, ...], layout: ir.Attribute) -> None:
-    (result,) = op.results
-    result.set_type(tile_type(sizes, element(result), layout))
-    if op.name == "arith.constant":
-        splat = op.attributes["value"].get_splat_value()
-        op.attributes["value"] = ir.DenseElementsAttr.get_splat(result.type, splat)
 
 
 def _move_on(load: LoadOp, starts: Sequence[int]) -> None:

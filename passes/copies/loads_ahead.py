@@ -51,6 +51,7 @@ from tilec.passes.rewriting.loops import (
 )
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, less, scalar_op
+from tilec.passes.rewriting.values import replace_op
 
 
 @dataclass(frozen=True)
@@ -163,8 +164,7 @@ def _hand_on(
 ) -> None:
     """Has the body use what is carried, and carry what follows."""
     for load, tile in zip(found.loads, carried, strict=True):
-        load.results[0].replace_all_uses_with(tile)
-        load.erase()
+        replace_op(load, tile)
     last = terminator(body)
     replace_yield(last, [*list(last.operands)[: -len(carried)], *following])
 

@@ -28,6 +28,7 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import traced
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
@@ -54,6 +55,7 @@ from tilec.passes.contract import PassContext
 from tilec.passes.dots.operand_buffers import staged_as
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.rewriting.scalars import i32_constant
+from tilec.passes.rewriting.values import replace_op
 
 _MOVES = (tile.TransposeOp, tile.ReshapeOp, ConvertLayoutOp)
 
@@ -149,8 +151,7 @@ def _viewed(load: tile.LoadOp, whole: BufferType) -> ir.Value:
 def replace_dot(dot: tile.DotOp, result: ir.Value) -> None:
     """Puts `result` in a dot's place, and erases what made its scales, if nothing else uses it."""
     scales = [dot.lhs_scale, dot.rhs_scale] if isinstance(dot, tile.DotScaledOp) else []
-    dot.result.replace_all_uses_with(result)
-    dot.operation.erase()
+    replace_op(dot, result)
     for value in scales:
         _erase_moves(value)
 
@@ -165,21 +166,18 @@ def _erase_moves(value: ir.Value) -> None:
 
 def _loaded_image(value: ir.Value, whole: BufferType, k_dim: int) -> tile.LoadOp | None:
     """The load whose tile, row by row, is the image of the scales that `value` holds."""
-    chain: list[ir.OpView] = []
-    while isinstance(value.owner, _MOVES):
-        chain.append(value.owner)
-        value = value.owner.src
+    chain, value = traced(value, *_MOVES)
     load = value.owner
     if not chain or not isinstance(load, tile.LoadOp) or whole.size_bytes % BOX_ALIGNMENT:
         return None
     for at in product(*map(range, whole.shape)):
         source = at if k_dim else at[::-1]
-        if _number(_traced(source, chain), shape(value)) != whole.layout.offset(at):
+        if _number(_source_of(source, chain), shape(value)) != whole.layout.offset(at):
             return None
     return load
 
 
-def _traced(at: tuple[int, ...], chain: Sequence[ir.OpView]) -> tuple[int, ...]:
+def _source_of(at: tuple[int, ...], chain: Sequence[ir.OpView]) -> tuple[int, ...]:
     """Coordinates in the tile that a chain of moves began with."""
     for op in chain:
         if isinstance(op, tile.TransposeOp):

@@ -36,7 +36,7 @@ from math import prod
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, traced
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import (
     BufferLoadOp,
@@ -70,6 +70,7 @@ from tilec.passes.layouts.maps import broadcast_source
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.loops import is_inside, outside_loops
 from tilec.passes.rewriting.scalars import binary, constant, i32_constant
+from tilec.passes.rewriting.values import again
 from tilec.passes.roles.registers import COMPUTE_REGISTERS, plan_roles
 
 
@@ -210,14 +211,11 @@ def _fragments(dot: DotOp, row: MmaInstruction, k: int, num_warps: int) -> Layou
 def memory_run(value: ir.Value) -> int | None:
     """The dimension along which a tile's elements neighbour each other in the array that it is
     loaded from, maybe transposed; None where it is not."""
-    permutations = []
-    while isinstance(value.owner, TransposeOp):
-        permutations.append(value.owner.permutation)
-        value = value.owner.src
+    transposes, value = traced(value, TransposeOp)
     op = value.owner
     run = contiguous_dim(op.src, op.dims) if isinstance(op, LoadOp) else None
-    for permutation in reversed(permutations) if run is not None else ():
-        run = list(permutation).index(run)
+    for transpose in reversed(transposes) if run is not None else ():
+        run = transpose.permutation.index(run)
     return run
 
 
@@ -340,10 +338,7 @@ class _Write:
                 self.part(op.src, part.below(op)), dims=op.dims, results=[type_]
             )
         operands = [self.part(operand, part) for operand in op.operation.operands]
-        attributes = dict(op.operation.attributes.items())
-        return ir.Operation.create(
-            op.operation.name, results=[type_], operands=operands, attributes=attributes
-        ).results[0]
+        return again(op.operation, operands, type_)
 
     def _read(self, load: LoadOp, part: Part) -> ir.Value:
         kind = _raw_buffer(load)
@@ -357,13 +352,7 @@ class _Write:
 
 def _remade(op: ir.Operation, part: Part, type_: ir.Type) -> ir.Value:
     """A constant, a splat or element numbers, for a part."""
-    attributes = dict(op.attributes.items())
-    if op.name == "arith.constant":
-        splat = attributes["value"].get_splat_value()
-        attributes["value"] = ir.DenseElementsAttr.get_splat(type_, splat)
-    made = ir.Operation.create(
-        op.name, results=[type_], operands=list(op.operands), attributes=attributes
-    ).results[0]
+    made = again(op, op.operands, type_)
     start = part.origin[op.opview.axis] if isinstance(op.opview, IotaOp) else 0
     if not start:
         return made

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.def_use import of_kind
+from tilec.dialects.def_use import constant_attribute, defining_op, of_kind, only_use, only_user
 from tilec.dialects.gpu_tile import (
+    ConvertLayoutOp,
     RingReleaseOp,
     RingSlotOp,
     RingWaitOp,
@@ -39,6 +40,19 @@ class IssuedProduct:
         """Whether it adds to nothing that was computed."""
         return starts_from_constant(self.multiply)
 
+    def packing(self) -> list[ir.Operation]:
+        """The ops beside it, in order, that only narrow what it takes from registers: they write
+        the registers that it reads until it is done."""
+        found: list[ir.Operation] = []
+        value, block = self.multiply.lhs, self.multiply.operation.block
+        while only_use(value) is not None:
+            op = defining_op(value, "arith.truncf", ConvertLayoutOp.OPERATION_NAME)
+            if op is None or op.block != block:
+                break
+            found.insert(0, op)
+            (value,) = op.operands
+        return found
+
     def needed_to_issue(
         self, body: ir.Block, counters: dict[int, int], given: Sequence[ir.Value]
     ) -> list[ir.Operation] | str:
@@ -56,17 +70,13 @@ def products_of(body: ir.Block) -> list[WgmmaOp]:
 def starts_from_constant(multiply: WgmmaOp) -> bool:
     """Whether a matrix instruction adds to nothing that was computed."""
     fence = multiply.acc.owner
-    if not isinstance(fence, WgmmaFenceOp):
-        return False
-    owner = fence.acc.owner
-    return not isinstance(owner, ir.Block) and owner.name == "arith.constant"
+    return isinstance(fence, WgmmaFenceOp) and constant_attribute(fence.acc) is not None
 
 
 def find_product(multiply: WgmmaOp, body: ir.Block) -> IssuedProduct | None:
     """What belongs to a matrix instruction of a block; None where it is not issued and waited
     for in one place."""
-    fence, uses = multiply.acc.owner, list(multiply.result.uses)
-    wait = uses[0].owner.opview if len(uses) == 1 else None
+    fence, wait = multiply.acc.owner, only_user(multiply.result)
     if not isinstance(fence, WgmmaFenceOp) or not isinstance(wait, WgmmaWaitOp) or wait.pending:
         return None
     if any(op.operation.block != body for op in (fence, wait)):

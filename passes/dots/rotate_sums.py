@@ -46,6 +46,7 @@ from tilec.passes.rewriting.control import either, for_loop
 from tilec.passes.rewriting.loops import clone_mapped, find_loops, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, less
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import kernel_of, role_of
 
 BESIDE = 28
@@ -121,9 +122,7 @@ class _Rewrite:
         """A branch for at least one iteration: its start, the loop, what is left."""
         with ir.InsertionPoint(self._loop), self._loop.location:
             made = either(less(self._lower, self._upper), self._iterations, lambda: self._inits)
-        for old, new in zip(self._loop.results, made, strict=True):
-            old.replace_all_uses_with(new)
-        self._loop.erase()
+        replace_op(self._loop, *made)
 
     def _iterations(self) -> list[ir.Value]:
         flying = self._issue(self._lower, self._inits, 0)

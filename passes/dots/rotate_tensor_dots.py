@@ -71,7 +71,6 @@ from tilec.passes.rewriting.loops import (
     without_iteration_argument,
 )
 from tilec.passes.rewriting.op_tables import OpSet, order_of
-from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.scalars import binary, constant, less
 from tilec.passes.rewriting.walk import alloc_of, users_of
 
@@ -120,7 +119,7 @@ def _give_slots(product: Product, loop: ir.Operation, slots: int) -> None:
     with ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0]), old.operation.location:
         slot = RingSlotOp.build(old.ring, old.count)
         now = SlotOp.build(whole, slot) if slots > 1 else whole
-    set_ring(old.ring.owner, slots=slots)
+    old.ring.owner.slots = slots
     old.slot.replace_all_uses_with(slot)
     alloc.result.replace_all_uses_with(now)
     old.operation.erase()

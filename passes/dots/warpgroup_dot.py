@@ -32,6 +32,7 @@ from tilec.passes.contract import PassContext
 from tilec.passes.dots.computed_lhs import ComputedOperands
 from tilec.passes.dots.operand_buffers import staged
 from tilec.passes.layouts.maps import register_permutation
+from tilec.passes.rewriting.values import replace_op
 
 
 def stage_warpgroup_dot(
@@ -49,8 +50,7 @@ def stage_warpgroup_dot(
         rhs = staged(dot, dot.rhs, 0, row, context)
         issued = WgmmaOp.build(lhs, rhs, WgmmaFenceOp.build(dot.acc), instruction=row.name)
     result = WgmmaWaitOp.build(issued, results=[dot.result.type], pending=0)
-    dot.result.replace_all_uses_with(result)
-    dot.operation.erase()
+    replace_op(dot, result)
 
 
 def _fragments_of(buffer: ir.Value, dot: tile.DotOp, row: MmaInstruction) -> ir.Value:

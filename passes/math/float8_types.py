@@ -9,6 +9,7 @@ from mlir import ir
 
 from tilec.passes.math.float8 import FLOAT8, Float8, code_of
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import all_ops, ops_named
 
 _NARROWING = frozenset({"arith.truncf", "arith.sitofp", "arith.uitofp"})
@@ -52,8 +53,7 @@ class Float8Types:
             self._retype(op)
         for op in self._casts:
             if op.operands[0].type == op.results[0].type:
-                op.results[0].replace_all_uses_with(op.operands[0])
-                op.erase()
+                replace_op(op, op.operands[0])
         return self._conversions
 
     def _occurs_in(self, module: ir.Module) -> bool:

@@ -25,6 +25,7 @@ from mlir import ir
 from tilec.dialects.demands import demanded
 from tilec.passes.rewriting.loops import find_loops
 from tilec.passes.rewriting.scalars import binary, constant, scalar_op
+from tilec.passes.rewriting.values import replace_uses
 from tilec.terms.demands import ANY_ORDER
 
 
@@ -46,14 +47,13 @@ def mirror(loops: Sequence[ir.Operation], turns: Callable[[], ir.Value]) -> None
     for loop in loops:
         block = loop.regions[0].blocks[0]
         number = block.arguments[0]
-        uses = [(use.owner, use.operand_number) for use in number.uses]
+        uses = list(number.uses)
         with ir.InsertionPoint(loop), loop.location:
             both_ends = _first_and_last(loop)
         with ir.InsertionPoint.at_block_begin(block), loop.location:
             mirrored = binary("arith.subi", both_ends, number)
             place = scalar_op("arith.select", [odd, mirrored, number], number.type)
-        for owner, position in uses:
-            owner.operands[position] = place
+        replace_uses(uses, place)
 
 
 def _first_and_last(loop: ir.Operation) -> ir.Value:

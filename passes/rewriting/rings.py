@@ -1,4 +1,4 @@
-"""Rings as rewrites make and change them."""
+"""Rings as rewrites make them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,3 @@ def make_ring(
     rings = [view.operation for view in body.operations if isinstance(view, MakeRingOp)]
     with ir.InsertionPoint(behind(rings[-1]) if rings else first), inside.location:
         return MakeRingOp.build(slots=slots, fills=fills, releases=releases)
-
-
-def set_ring(ring: MakeRingOp, **counts: int) -> None:
-    """Gives a ring other `slots`, `fills` or `releases`."""
-    i32 = ir.IntegerType.get_signless(32, ring.operation.context)
-    for name, count in counts.items():
-        ring.operation.attributes[name] = ir.IntegerAttr.get(i32, count)

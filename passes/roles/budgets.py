@@ -78,9 +78,8 @@ def share_registers(
             f"about {taken} for a thread of role 'load', which has {left}",
             "its loads pass through them: the rest is spilled to memory",
         )
-    i32 = ir.IntegerType.get_signless(32)
     for name, role in roles.items():
-        role.operation.attributes["registers"] = ir.IntegerAttr.get(i32, shapes[name].registers)
+        role.registers = shapes[name].registers
 
 
 def _shapes(plan: Plan, least: int, live: int) -> Mapping[str, RoleShape]:

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op, of_kind, users
+from tilec.dialects.def_use import defining_op, of_kind, traced, users
 from tilec.dialects.effects import is_product
 from tilec.dialects.gpu_tile import (
     AllocOp,
@@ -66,7 +66,7 @@ from tilec.passes.copies.buffer_fills import (
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.loops import add_counter, behind, find_loops, why_no_counter
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
-from tilec.passes.rewriting.rings import make_ring, set_ring
+from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.roles.program_slice import Slice
 
 
@@ -142,9 +142,7 @@ def _is_thin(op: Read) -> bool:
 
 def _is_loaded(value: ir.Value) -> bool:
     """Whether a tile is one in memory, maybe transposed."""
-    while not isinstance(value.owner, ir.Block) and isinstance(value.owner, tile.TransposeOp):
-        value = value.owner.src
-    return isinstance(value.owner, tile.LoadOp)
+    return isinstance(traced(value, tile.TransposeOp)[1].owner, tile.LoadOp)
 
 
 def _width(op: Read, facts: Divisibility) -> int:
@@ -208,9 +206,9 @@ def _hazard(function: ir.Operation, store: ir.Operation, loads: Sequence[Read]) 
 
 def _planned(store: BufferStoreOp, facts: Divisibility, context: PassContext) -> _RoleFill:
     value, order = store.value, list(range(len(buffer_of(store.dst).shape)))
-    while isinstance(value.owner, tile.TransposeOp):
-        order = [value.owner.permutation[d] for d in order]
-        value = value.owner.src
+    transposes, value = traced(value, tile.TransposeOp)
+    for transpose in transposes:
+        order = [transpose.permutation[d] for d in order]
     load = value.owner
     if not isinstance(load, Read):
         op = defining_op(value)
@@ -325,7 +323,7 @@ def _emit_group(group: Sequence[_RoleFill], wait: RingWaitOp, context: PassConte
     _move_readers_behind(wait, group)
     made = ring.owner.opview
     more = arrivals(copies, stores, context.num_warps, context.target.warp_size)
-    set_ring(made, fills=made.fills + more)
+    made.fills += more
     for fill in group:
         if fill.load is not None:
             value = fill.store.value

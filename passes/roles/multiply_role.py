@@ -50,6 +50,7 @@ from tilec.passes.rewriting.free_ops import is_one_element, is_scalar, stays_in_
 from tilec.passes.rewriting.loops import add_counter, behind, enclosing_ops, find_loops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.rings import make_ring
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import alloc_of
 
 
@@ -260,6 +261,4 @@ def drop_shell(loop: ir.Operation) -> None:
     counts of turns that others take, nobody does."""
     if any(is_read(result) for result in loop.results):
         return
-    for result, init in zip(loop.results, list(loop.operands)[3:], strict=True):
-        result.replace_all_uses_with(init)
-    loop.erase()
+    replace_op(loop, *list(loop.operands)[3:])

@@ -15,6 +15,7 @@ from tilec.dialects.gpu_tile.types import layout_attr, layout_of
 from tilec.dialects.types import element, is_tile, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout, Mode, normalize
+from tilec.passes.rewriting.values import retype
 
 
 def folded(layout: Layout, factor: int) -> Layout:
@@ -43,9 +44,6 @@ def fold_threads(block: ir.Block, factor: int) -> None:
         op = view.operation
         for result in op.results:
             _fold(result, factor)
-        if op.name == "arith.constant" and is_tile(op.results[0]):
-            splat = op.attributes["value"].get_splat_value()
-            op.attributes["value"] = ir.DenseElementsAttr.get_splat(op.results[0].type, splat)
         for region in op.regions:
             for inner in region.blocks:
                 fold_threads(inner, factor)
@@ -54,7 +52,7 @@ def fold_threads(block: ir.Block, factor: int) -> None:
 def _fold(value: ir.Value, factor: int) -> None:
     if is_tile(value):
         layout = layout_attr(folded(layout_of(value), factor))
-        value.set_type(tile_type(shape(value), element(value), layout))
+        retype(value, tile_type(shape(value), element(value), layout))
 
 
 def sink_tiles(block: ir.Block) -> None:
