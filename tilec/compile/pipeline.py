@@ -30,7 +30,6 @@ from tilec.passes.insert_tensor_stores import insert_tensor_stores
 from tilec.passes.keep_accumulators import keep_accumulators
 from tilec.passes.keep_explicit import keep_explicit
 from tilec.passes.load_ahead import load_ahead
-from tilec.passes.load_beside_products import load_beside_products
 from tilec.passes.load_early import load_early
 from tilec.passes.lower_to_nvvm import lower_to_nvvm
 from tilec.passes.multiply_out import multiply_out
@@ -96,10 +95,9 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     rotate_dots,
     overlap_mma,
     delay_waits,
-    load_beside_products,
+    prefetch_loads,
     # What a set of warps does is whole by now: there may be a second set that does the same.
     alternate_programs,
-    prefetch_loads,
     fill_piecewise,
     estimate_registers,
     # A program of one warp is whole by now: others may run beside it.

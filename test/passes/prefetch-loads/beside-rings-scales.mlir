@@ -1,5 +1,5 @@
 // What a computing role loads beside its rings is loaded at the end of the iteration before.
-// RUN: tilec opt %s --passes load-beside-products --target sm_90a --num-warps 4 | filecheck %s
+// RUN: tilec opt %s --passes prefetch-loads --target sm_90a --num-warps 4 | filecheck %s
 
 !m = memref<?x?xf32, strided<[?, 1]>>
 !s = tensor<64x1xf32, #gpu_tile.layout<"T(4,8,4):(0,1@0,16@0) V(2):(8@0)">>

@@ -1,6 +1,6 @@
 // Not loaded ahead: what the loop writes, what needs many registers, what nothing needs, addresses
 // that are loaded, and loops without rings.
-// RUN: tilec opt %s --split-input-file --passes load-beside-products --target sm_90a --num-warps 4 | filecheck %s
+// RUN: tilec opt %s --split-input-file --passes prefetch-loads --target sm_90a --num-warps 4 | filecheck %s
 
 !m = memref<?x?xf32, strided<[?, 1]>>
 !n = memref<?xi32, strided<[1]>>

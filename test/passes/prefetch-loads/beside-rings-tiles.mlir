@@ -1,6 +1,6 @@
 // A tile comes ahead, too, where the role's threads have registers for it; where several CTAs share
 // the registers, what takes few of them alone.
-// RUN: tilec opt %s --split-input-file --passes load-beside-products --target sm_90a --num-warps 4 | filecheck %s
+// RUN: tilec opt %s --split-input-file --passes prefetch-loads --target sm_90a --num-warps 4 | filecheck %s
 
 !m = memref<?x?xf32, strided<[?, 1]>>
 !s = tensor<64x1xf32, #gpu_tile.layout<"T(4,8,4):(0,1@0,16@0) V(2):(8@0)">>
