@@ -47,17 +47,17 @@ from tilec.passes.analysis.issue_order import (
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.issued_products import (
     IssuedProduct,
+    LoopRewrite,
     find_product,
     products_of,
     starts_from_constant,
 )
 from tilec.passes.dots.rotate_sums import rotate_sums
 from tilec.passes.dots.rotate_tensor_dots import rotate_tensor_dots
-from tilec.passes.rewriting.control import either, for_loop
+from tilec.passes.rewriting.control import for_loop
 from tilec.passes.rewriting.loops import clone_mapped, find_loops, is_inside, terminator
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.scalars import binary, constant, less
-from tilec.passes.rewriting.values import replace_op
+from tilec.passes.rewriting.scalars import binary, constant
 from tilec.passes.rewriting.walk import is_pure
 
 
@@ -135,15 +135,12 @@ def _carried_number(product: IssuedProduct, body: ir.Block) -> int:
     return use.operand_number if use is not None and use.owner == terminator(body) else -1
 
 
-class _Rewrite:
-    """Rotates one loop."""
+class _Rewrite(LoopRewrite):
+    """Rotates one loop: its start, the loop, the last product."""
 
     def __init__(self, loop: ir.Operation, rotation: _Rotation) -> None:
-        self._loop, self._rotation = loop, rotation
-        self._lower, self._upper, self._step, *self._inits = loop.operands
-        self._body = loop.regions[0].blocks[0]
-        self._arguments = list(self._body.arguments)
-        self._yielded = list(terminator(self._body).operands)
+        super().__init__(loop)
+        self._rotation = rotation
         first, second = rotation.first, rotation.second
         # What the second product takes in registers: carried to where it is issued.
         taken = [second.fence.acc, second.multiply.lhs]
@@ -153,12 +150,6 @@ class _Rewrite:
             OpSet((*rotation.early, *rotation.late)),
             OpSet(op for p in (first, second) for op in (p.wait, *p.releases)),
         )
-
-    def run(self) -> None:
-        """A branch for at least one iteration: its start, the loop, the last product."""
-        with ir.InsertionPoint(self._loop), self._loop.location:
-            made = either(less(self._lower, self._upper), self._iterations, lambda: self._inits)
-        replace_op(self._loop, *made)
 
     def _iterations(self) -> list[ir.Value]:
         rotation = self._rotation

@@ -19,6 +19,10 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.passes.analysis.issue_order import needed_to_issue, ring_turn
+from tilec.passes.rewriting.control import either
+from tilec.passes.rewriting.loops import terminator
+from tilec.passes.rewriting.scalars import less
+from tilec.passes.rewriting.values import replace_op
 
 _ISSUING = (RingWaitOp, WgmmaFenceOp, WgmmaOp)
 """What may move with a product."""
@@ -87,3 +91,24 @@ def find_product(multiply: WgmmaOp, body: ir.Block) -> IssuedProduct | None:
     releases = [one for one in of_kind(body.operations, RingReleaseOp) if one.slot in slots]
     turns = [turn for turn in turns if turn.operation.block == body]
     return IssuedProduct(fence, multiply, wait, releases, turns)
+
+
+class LoopRewrite:
+    """Puts a branch for at least one iteration in the place of a loop (scf.for), with what
+    `_iterations` writes there."""
+
+    def __init__(self, loop: ir.Operation) -> None:
+        self._loop, self._body = loop, loop.regions[0].blocks[0]
+        self._lower, self._upper, self._step, *self._inits = loop.operands
+        self._arguments = list(self._body.arguments)
+        self._yielded = list(terminator(self._body).operands)
+
+    def run(self) -> None:
+        """Rewrites the loop."""
+        with ir.InsertionPoint(self._loop), self._loop.location:
+            made = either(less(self._lower, self._upper), self._iterations, lambda: self._inits)
+        replace_op(self._loop, *made)
+
+    def _iterations(self) -> list[ir.Value]:
+        """Writes what the branch does; gives the loop's results."""
+        raise NotImplementedError

@@ -41,12 +41,11 @@ from tilec.hardware.sizes import WORD_BYTES
 from tilec.passes.analysis.issue_order import constant_steps, ops_beside
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
-from tilec.passes.dots.issued_products import IssuedProduct, find_product, products_of
+from tilec.passes.dots.issued_products import IssuedProduct, LoopRewrite, find_product, products_of
 from tilec.passes.rewriting.control import either, for_loop
 from tilec.passes.rewriting.loops import clone_mapped, find_loops, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, less
-from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import kernel_of, role_of
 
 BESIDE = 28
@@ -100,8 +99,8 @@ def _why_no_room(loop: ir.Operation, product: IssuedProduct, context: PassContex
     return f"a second product's sums make {taken} of {there} registers" if taken > there else None
 
 
-class _Rewrite:
-    """Rewrites one loop."""
+class _Rewrite(LoopRewrite):
+    """Rewrites one loop: its start, the loop, what is left."""
 
     def __init__(
         self,
@@ -110,19 +109,10 @@ class _Rewrite:
         early: Sequence[ir.Operation],
         counters: dict[int, int],
     ) -> None:
-        self._loop, self._product, self._early, self._counters = loop, product, early, counters
-        self._lower, self._upper, self._step, *self._inits = loop.operands
-        self._body = loop.regions[0].blocks[0]
-        self._arguments = list(self._body.arguments)
-        self._yielded = list(terminator(self._body).operands)
+        super().__init__(loop)
+        self._product, self._early, self._counters = product, early, counters
         moved = OpSet((product.wait.operation, *(r.operation for r in product.releases)))
         self._rest = ops_beside(self._body, OpSet(early), moved)
-
-    def run(self) -> None:
-        """A branch for at least one iteration: its start, the loop, what is left."""
-        with ir.InsertionPoint(self._loop), self._loop.location:
-            made = either(less(self._lower, self._upper), self._iterations, lambda: self._inits)
-        replace_op(self._loop, *made)
 
     def _iterations(self) -> list[ir.Value]:
         flying = self._issue(self._lower, self._inits, 0)

@@ -61,14 +61,18 @@ class _Load:
         self, guard: Callable[[int], ir.Value | None], width: int, state: Lowering
     ) -> Iterator[Registers]:
         """Those of each vector of so many elements, loaded one by one."""
-        word, count = word_bits(self.bits, width)
-        pads = self.padding
-        if word != self.bits:
-            pads = _repeat(pads, word // self.bits, state)
+        pads, (word, count) = self.pads(width, state), word_bits(self.bits, width)
         hint = self.op.options.get("cache")
         for first in range(0, self.place.layout.num_values, width):
             pointer = self.place.pointer(first)
             yield load_words(pointer, word, count, guard(first), [pads] * count, hint)
+
+    def pads(self, width: int, state: Lowering) -> ir.Value:
+        """A word of its padding."""
+        word, _ = word_bits(self.bits, width)
+        return (
+            self.padding if word == self.bits else _repeat(self.padding, word // self.bits, state)
+        )
 
     def elements(self, vectors: Iterable[Registers], width: int, state: Lowering) -> Registers:
         """Those of vectors of so many elements."""
@@ -83,12 +87,8 @@ def lower_load(op: tile.LoadOp, state: Lowering) -> None:
     load = _look(op, state)
     place = load.place
     if op.options.get("wrapped"):
-        word, _ = word_bits(load.bits, place.width)
-        pads = load.padding
-        if word != load.bits:
-            pads = _repeat(pads, word // load.bits, state)
-        hint = op.options.get("cache")
-        state.values[op.result] = load_wrapped(place, (load.padding, pads), hint, state)
+        pads = load.padding, load.pads(place.width, state)
+        state.values[op.result] = load_wrapped(place, pads, op.options.get("cache"), state)
     elif place.width == 1 or place.whole_vectors:
         words = load.words(place.inside, place.width, state)
         state.values[op.result] = load.elements(words, place.width, state)
