@@ -29,9 +29,9 @@ last product (conversions, the store) then runs under the products of the next.
 1. The load role fills one ring in the order of the programs, as before. Who passes by a program
    counts what it fills: the part of the load role's loop that its counts need, where loops that do
    nothing but count are replaced by their number of iterations.
-2. A program waits for full slots behind the last such wait of the program before, which a guard
-   around that one may have skipped. It must: a wait names the parity of a phase only, and whoever
-   comes two phases early is let through.
+2. A program waits for full slots only when the program before has passed its last such wait, or the
+   guard that skips it: a wait names no more than the parity of a phase, so whoever came two phases
+   early would be let through.
 3. Each copy has its own warps, and so its own named barriers, and its own buffers beside the rings.
 4. No demand, no change: the warps of a program then share its tiles ("cooperative").
 

@@ -17,15 +17,15 @@ After:      ... the same loop ...
           ... the same, and
           return
 
-A CTA of a cluster that ended before all that reaches its shared memory has come would have it
-change what the next CTA, or launch, has there by then. A meeting of the cluster at the end keeps
-them, if it orders memory; but then it is passed only when the results that all threads stored have
-got as far as the GPU's memory. The role that loads has nothing to store. CUTLASS's pipelines end so
-(`producer_tail`).
+A CTA must not end while arrivals of other CTAs, or of its own products, are on their way to its
+shared memory: they would change what the next CTA, or launch, keeps there. The cluster could meet
+at its end, with an order of memory; but threads pass such a meeting only when all that they stored
+has got as far as the GPU's memory. The role that loads has nothing to store, so it waits. CUTLASS's
+pipelines end so (`producer_tail`).
 
-1. Of each role, the rings that it acquires slots of, and that roles of other CTAs release, or the
-   end of products: an arrival that no thread makes. That the products are over says nothing of it,
-   no barrier of threads orders it, and only who acquires the slot knows that it has come.
+1. The pass looks at the rings whose slots a role acquires and roles of other CTAs, or the end of
+   products, give back. No thread makes such an arrival and no barrier orders it, so it may come
+   after the products are known to be over: only who acquires the slot knows that it has come.
 2. The count of a ring's turns is followed out of the loops and branches that carry it, to the end
    of the role. There the role acquires each slot once more, under the branches that its turns in
    the loop stand under and the count does not go through.

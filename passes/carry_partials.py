@@ -1,4 +1,4 @@
-"""carry-partials: of what a loop adds up to a number or a row, it carries the part of each thread.
+"""carry-partials: a loop that adds up to a number, or a row, carries what each thread has summed.
 
 Before:   %total = scf.for ... iter_args(%acc = %zeros) -> (tensor<8192xf32, #L>) {
             %scaled = arith.mulf %acc, %factors          (%factors: one number, repeated)
@@ -14,18 +14,18 @@ After:    %partial = scf.for ... iter_args(%acc = %zeros) -> (tensor<256xf32, #P
           }
           %sum = "tile.reduce"(%partial) ({ addf }) {axis = 0} : (tensor<256xf32, #P>) -> ...
 
-A thread holds one register for it then, not one for each of its elements: more programs share a
-multiprocessor. It is the same where the loop reduces each block and adds the results up,
+A thread then holds one register for the sum, not one for each of its elements, so more programs
+share a multiprocessor. A loop may also reduce each block itself and add the results up,
 
           %next = arith.addf(arith.mulf(%acc, %factor), tensor.extract("tile.reduce"(%x)))
 
-which waits for all warps in every iteration; now they meet behind the loop. So it is of a row that
-rows of blocks are added to, what attention to one query does with its values:
+where all warps wait for each other in every iteration: it carries parts, too, and they meet behind
+it. So does a loop that adds rows of blocks to a row, as attention to one query does with values:
 
           %rows = "tile.reduce"(%weighted) ({ addf }) {axis = 0} : (tensor<16x128xf32, #L>) -> ...
           %next = arith.addf(arith.mulf(%acc, %factors), %rows)          (%acc: tensor<128xf32, #R>)
 
-carries tensor<8x128xf32, #P>, a part for each of the threads that hold elements of one column.
+It carries tensor<8x128xf32, #P>, a part for each of the threads that hold elements of one column.
 
 1. A carried value goes through ops to where it is yielded, and nothing else uses it on this way:
    combined with others by the op that the reduction combines by, or, of sums, scaled by one number.

@@ -7,8 +7,8 @@ After:    %x = "tile.load"(%a, %row, %c0) ...
           %w = "tile.load"(%weight, %c0) ...
           %s = "tile.reduce"(%x) ...                            "tile.store"(%s, %scales, %row)
 
-Authors load where they use. Behind a reduction, or a store, which ptxas moves no load across, that
-is a second wait for memory, of a program that takes 2 us.
+Authors load where they use. Behind a reduction or a store, which ptxas moves no load across, such a
+load makes a program that takes 2 us wait for memory a second time.
 
 1. A load whose array the kernel does not write goes in front of the first op of its block in which
    threads wait for each other (a reduction, a scan), or that writes memory.

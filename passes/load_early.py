@@ -27,8 +27,9 @@ The author says of which arrays that is so (`settled="b"`): weights, say, which 
 since long before. So a product of few rows, which takes as long as memory needs for its weights,
 reads them while the launch before it ends.
 
-1. The copies get a thread of their own, in the load role's second warp, which has nothing to do:
-   one thread would reach the other copies behind a whole ring of these, and the ring would run dry.
+1. The copies get a thread of their own, in the load role's second warp, which has nothing to do: a
+   single thread would issue a whole ring of them before it came to the other copies, and the ring
+   would run dry.
 2. A slot is full when both threads' bytes are there.
 3. Where all copies are of settled arrays, the load role does not wait at all.
 

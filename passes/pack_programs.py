@@ -9,19 +9,20 @@ After:    (tile.persistent, tile.programs_per_cta = 8 : i32 of the kernel: so ma
             ... the kernel ...
           }
 
-A multiprocessor holds 32 CTAs at most, of one warp half of the warps it has room for (CUDA C++
-Programming Guide, "Compute Capabilities"), and begins one in 80 ns or so: rows of 256 f16, a
-program each, ran at 0.4 of the speed of memory on an H200. Warps that stay, 8 in a CTA, take as
-many programs as there are, one behind the other.
+A multiprocessor holds at most 32 CTAs, with one warp each half of the warps that it has room for
+(CUDA C++ Programming Guide, "Compute Capabilities"), and takes 80 ns or so to begin one: rows of
+256 f16, a program each, ran at 0.4 of the speed of memory on an H200. So 8 warps share a CTA, stay,
+and take as many programs as there are, one behind the other.
 
 1. Each warp does what a CTA did: threads count from 0 in it, it meets alone, and has its own part
    of shared memory (`allocate-shared` says how much a program takes).
 2. The launch says how many CTAs there are, and how many warps each has: for few programs one on
    each multiprocessor (`CompiledKernel.launched`).
-3. Programs that wait for lower ones stay: these could be behind them in the same warp. Where some
-   take longer, as memory says, a warp does not wait for those beside it; its own add up, so that
-   more CTAs share the programs than run side by side (`UNEVEN_ROUNDS`).
-4. Programs that have a part of a warp (`tile.lanes`) fill as many warps; parts of one meet alone.
+3. Programs that wait for programs of lower numbers keep a CTA each: a warp might have to run the
+   lower one later. Where memory says how long a program takes, a warp with several long ones would
+   end last, so more CTAs share the programs than run side by side (`UNEVEN_ROUNDS`).
+4. Programs that have a part of a warp (`tile.lanes`) share warps as well; the parts of a warp meet
+   each by themselves.
 
 Does not handle: programs of several warps, and those with rings, roles or tensor copies.
 """

@@ -22,10 +22,10 @@ an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) take
 2. A loop in which no warp waits for another is unrolled, if what it loads is little, as often as
    hides the latency (`copies/iterations_ahead.py`): the loads for the next time stand in front of
    the work. Numbers that say nothing of where others are come with them. Behind the last use of
-   those before they would need no registers of their own, but a warp has six counters to wait for
-   loads with, ptxas gives all of these the same, and whoever waits for the first one of an
-   iteration waits for the last one of those before, which has just begun (selective scans 161 us
-   for 136 and 314 for 262, a recurrence of 2048 channels 391 for 353, H200).
+   the tiles before, the loads would need no registers of their own. But a warp has six counters to
+   wait for loads with, and ptxas gives all of these the same one: whoever waits for the first tile
+   of an iteration would wait for the last load as well, which has just begun (selective scans 161
+   us for 136 and 314 for 262, a recurrence of 2048 channels 391 for 353, H200).
 3. In a loop of products loads run one iteration ahead, issued in their place: what no ring brings
    (fp8 that goes through registers to be transposed, 4096 cubed, 384 us for 460; decays and values
    of a chunked recurrence, 75 for 88). So do numbers of rows that the loop gathers: it would wait

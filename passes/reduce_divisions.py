@@ -1,5 +1,5 @@
-"""reduce-divisions: quotients and remainders of a loop's counter are counted along; others lose
-what they do for negative numbers, where there are none.
+"""reduce-divisions: quotients and remainders of a loop's counter are counted along; divisions of
+other numbers that are not negative become unsigned.
 
 Before:   scf.for %i = 0 to %end step 1 {
             %q = arith.floordivsi %i, %n          %r = arith.remsi %i, %n

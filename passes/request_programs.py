@@ -23,8 +23,8 @@ After:    %answers = "gpu_tile.alloc"()   %ring = "gpu_tile.make_ring"() {slots 
 Only where the author demands it (`tile.persistent = "dynamic"`): the kernel is launched with a CTA
 for each program, in one dimension, so that the place of a CTA is the number of its program.
 
-1. Roles were cut from the loop over programs as it was, and each has its own copy of it: each
-   becomes a `while` here, no earlier, and no pass before this one has to know.
+1. Each role has its own copy of the loop over programs, from specialize-warps. Every copy becomes a
+   `while` here and no earlier, so that no pass in front has to know of it.
 2. The role that runs ahead of the others asks, when it begins a program, for the one behind it. All
    roles read the answer when they are done with theirs, and release its slot: a warp at a time, or
    once where one thread runs the role.

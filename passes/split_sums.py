@@ -23,13 +23,15 @@ Of those the outermost whose iterations are known to be a multiple of the parts 
 else the innermost.
 
 Few programs with a long loop leave most multiprocessors without work, and each CTA waits for memory
-as often as the loop has iterations. No array for the parts, no second launch: `send-sums` takes
-them through distributed shared memory, of which each CTA gets as much as it sends.
+as often as the loop has iterations. The parts need no array in memory and no second launch:
+`send-sums` exchanges them through distributed shared memory, where each CTA gets as much as it
+sends.
 
-1. In as many parts as `tile.sum_parts` says: the author's demand, or what `tl.auto` comes to
-   (`tilec/call/auto_tiles.py`). `programs/sum_parts.py` says which loops can be in parts.
-2. What stands in front of the loop all CTAs do, and behind it each for its stripe of the sum, rows
-   or columns (`programs/cut_tiles.py`). What does not follow from the sum the first one stores.
+1. `tile.sum_parts` says into how many parts the loop is cut: the author demands it, or `tl.auto`
+   chooses it (`tilec/call/auto_tiles.py`). `programs/sum_parts.py` says which loops can be cut.
+2. All CTAs do what stands in front of the loop. What stands behind it each does for its own stripe
+   of the sum, rows or columns (`programs/cut_tiles.py`); the first CTA stores what does not follow
+   from the sum.
 
 Does not handle: sums that start from anything but zero; kernels with effects up to the end of the
 loop, or behind it with others than stores; loops in branches; programs that CTAs or clusters share

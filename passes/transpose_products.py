@@ -12,7 +12,7 @@ After:    %last = scf.for %k ... iter_args(%sum = %zero) -> (tensor<256x128xf32>
             scf.yield %d }
           %sum = "tile.transpose"(%last)
 
-Of elements of 4 bytes warpgroup instructions read an rhs along k only, but an lhs may come to
+Warpgroup instructions read an rhs of 4-byte elements along k only, but they take an lhs from
 registers (`dots/computed_lhs.py`). Transposes cost nothing: layouts follow them.
 Does not handle: sums that anything but the dot uses in its loop, elements of 1 byte, dots that no
 warpgroup instructions multiply as they stand.

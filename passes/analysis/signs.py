@@ -1,9 +1,10 @@
 """Which coordinates are no less than 0, by where they come from: program numbers, sizes, loops that
 count up from 0, and sums, products, quotients and remainders of those.
 
-An index computed in 32 bits fits them, or was clamped as a 64-bit one (`coordinates.py`): none
-wraps. Of wider ones the most that they come to is followed, so that what may wrap counts as
-anything; so do i32 and i64, in which authors compute. Of a tile all elements count.
+An index that is computed in 32 bits fits them, or was clamped as a 64-bit one (`coordinates.py`):
+it does not wrap. For wider indices the largest number is followed along with the sign, and one that
+may wrap may be anything; so may i32 and i64, in which authors compute. A tile is no less than 0
+where all its elements are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which tiles behind a loop whose sums CTAs have in parts can be cut into a stripe for each.
+"""Which tiles behind a loop that CTAs share (split-sums) can be cut into a stripe for each.
 
 Each value of an elementwise op needs its own elements of the operands alone, each row of a
 reduction along columns its own row, and a load can begin at any row. So what is stored of a sum is

@@ -12,8 +12,8 @@ holds for all CTAs: what the one before read last is still there when this one b
 H200 bf16 and fp8 products of 8192 cubed came to 1.004 and 1.003 times their speed in bursts, to
 1.010 and 1.005 back to back. All CTAs turn together, so that neighbours go on reading alike.
 
-Only loops whose author permits any order of iterations: sums of floating-point numbers come out
-with other roundings.
+Only loops whose author permits any order of iterations run so, since sums of floating-point numbers
+come out with other roundings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How insert-async-copies has warps of their own fill what no tensor copy can.
+"""How insert-async-copies prepares buffers that no tensor copy fills for a load role.
 
 Before:   %t = "tile.load"(%a, %m, %k) ...   %u = elementwise work on %t
           "gpu_tile.buffer_store"(%u, %s)   "gpu_tile.wgmma"(%s, ...)
@@ -9,10 +9,10 @@ After:    %ring = "gpu_tile.make_ring"() {fills = threads ...}                  
           "gpu_tile.buffer_store"(%u, %s)    "gpu_tile.ring_publish"(%ring, %slot) {by = "warp"}
           "gpu_tile.ring_wait"(%ring, %count)
 
-So far every thread fills and waits; specialize-warps makes the ring longer and moves the filling,
-with the loads and the work between, to a load role. Only where the author demands roles, or where
-it pays beside tensor copies (`worthwhile_fills`): elsewhere cp.async is issued by the threads that
-multiply (pipeline-loops).
+Here every thread still fills and waits; specialize-warps makes the ring longer and moves the
+filling, with the loads and the work between, to a load role. That is done where the author demands
+roles, or where it pays beside tensor copies (`worthwhile_fills`); elsewhere the threads that
+multiply issue cp.async (pipeline-loops).
 
 1. A buffer qualifies if a matrix instruction reads it from there and its tile follows from loads,
    gathers and what a thread does with its own elements (`program_slice`).

@@ -1,4 +1,4 @@
-"""Tiles that move into a role of fewer warps than their layouts count, and wait there for nobody.
+"""How tiles move into a role that has fewer warps than their layouts count, a few tiles at a time.
 
 `fold_threads`: each thread takes over what two (four, ...) did: the slowest modes of the threads
 become the slowest of the registers, in every layout alike, so that what held the same elements in
