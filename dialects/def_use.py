@@ -25,6 +25,15 @@ def constant_attribute(value: ir.Value) -> Any:
     return None if op is None else op.attributes["value"]
 
 
+def constant_element(value: ir.Value) -> Any:
+    """The attribute of the number that a constant is, or that all elements of a constant tile are;
+    None for others."""
+    known = constant_attribute(value)
+    if not isinstance(known, ir.DenseElementsAttr):
+        return known
+    return known.get_splat_value() if known.is_splat else None
+
+
 def only_use(value: ir.Value) -> Any:
     """The one use of a value; None where it has none, or several."""
     uses = list(value.uses)

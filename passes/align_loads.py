@@ -35,7 +35,7 @@ from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.tile import LoadOp
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.shifted_loads import ShiftedLoad, along_rows, find_shifted, row_offset
-from tilec.passes.analysis.vector_width import contiguous_dim, provable_width
+from tilec.passes.analysis.vector_width import access_width, contiguous_dim
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.layouts.runs import register_run
 from tilec.passes.rewriting.op_tables import OpMap
@@ -126,7 +126,7 @@ def _fitted(op: ir.Operation, shifted: ShiftedLoad) -> ShiftedLoad:
 def _gains(op: ir.Operation, shifted: ShiftedLoad, facts: Divisibility) -> bool:
     """Whether two vectors are no more accesses than a thread has for a run now."""
     load = op.opview
-    width, _ = provable_width(facts, load.src, load.offsets, load.dims)
+    width, _ = access_width(load, facts)
     return shifted.first > 0 and shifted.width >= 2 * width
 
 

@@ -42,12 +42,7 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import (
-    RingAcquireOp,
-    RingReleaseOp,
-    RingWaitOp,
-    RoleOp,
-)
+from tilec.dialects.gpu_tile import RingAcquireOp, RingReleaseOp, RingWaitOp, RoleOp
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.dependence import is_read
 from tilec.passes.contract import Level, PassContext, tile_pass

@@ -44,25 +44,14 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
-from tilec.dialects.gpu_tile import (
-    ClusterSyncOp,
-    RingAcquireOp,
-    RoleOp,
-    Tcgen05MmaOp,
-)
+from tilec.dialects.def_use import defining_op, of_kind
+from tilec.dialects.gpu_tile import ClusterSyncOp, RingAcquireOp, RoleOp, Tcgen05MmaOp
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.programs.reached_rings import released_late, unawaited
 from tilec.passes.rewriting.control import for_loop, only_if
-from tilec.passes.rewriting.loops import (
-    COUNTED,
-    enclosing_ops,
-    in_block,
-    is_inside,
-    terminator,
-)
+from tilec.passes.rewriting.loops import COUNTED, enclosing_ops, in_block, is_inside, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, i32_constant
 from tilec.passes.rewriting.walk import find_ops, kernels
@@ -122,7 +111,7 @@ def _last_meeting(function: ir.Operation) -> ir.Operation | None:
     body = list(function.regions[0].blocks[0].operations)
     roles = [number for number, op in enumerate(body) if isinstance(op, RoleOp)]
     behind = body[roles[-1] :] if roles else []
-    return next((op.operation for op in behind if isinstance(op, ClusterSyncOp)), None)
+    return next((meeting.operation for meeting in of_kind(behind, ClusterSyncOp)), None)
 
 
 def _why_meet(function: ir.Operation, turns: Sequence[RingAcquireOp]) -> str | None:

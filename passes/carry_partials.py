@@ -51,9 +51,9 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
-from tilec.dialects.def_use import defining_op, only_use, only_user
+from tilec.dialects.def_use import constant_element, defining_op, only_use, only_user
 from tilec.dialects.gpu_tile.types import layout_attr, layout_of
-from tilec.dialects.types import bit_width, element, is_tile, shape, with_element
+from tilec.dialects.types import bit_width, element, is_tile, number_type, shape, with_element
 from tilec.dialects.types import tile as tile_type
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -156,7 +156,7 @@ def _of_reductions(loop: ir.Operation, number: int) -> _Carried | None:
         views = [view for each in found for view in each or ()]
         if None in found or any(_uniform(factor) is None for factor in factors):
             continue
-        partials = {_partial_type(view, _kind(init)) for view in views}
+        partials = {_partial_type(view, number_type(init)) for view in views}
         if len(partials) == 1 and None not in partials:
             return _Carried(way, combined, views[0], partials.pop(), False)
     return None
@@ -242,15 +242,7 @@ def _uniform(value: ir.Value) -> Any:
     op = defining_op(value, "tensor.splat", "arith.constant")
     if op is None:
         return None
-    if op.name == "tensor.splat":
-        return op.operands[0]
-    attribute: Any = op.attributes["value"]
-    return attribute.get_splat_value() if attribute.is_splat else None
-
-
-def _kind(value: ir.Value) -> ir.Type:
-    """Of a number, or of the elements of a tile."""
-    return element(value) if is_tile(value) else value.type
+    return op.operands[0] if op.name == "tensor.splat" else constant_element(value)
 
 
 def _partial_type(view: tile.ReduceOp, kind: ir.Type) -> ir.Type | None:

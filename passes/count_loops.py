@@ -45,11 +45,7 @@ from tilec.passes.programs.loop_ends import (
 )
 from tilec.passes.rewriting.control import for_loop, while_loop
 from tilec.passes.rewriting.free_ops import is_total
-from tilec.passes.rewriting.loops import (
-    clone_mapped,
-    innermost_loop,
-    terminator,
-)
+from tilec.passes.rewriting.loops import clone_mapped, innermost_loop, terminator
 from tilec.passes.rewriting.scalars import binary, constant, scalar_op
 from tilec.passes.rewriting.walk import find_ops, kernel_of, ops_named
 from tilec.passes.roles.program_slice import Slice

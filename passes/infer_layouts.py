@@ -41,7 +41,7 @@ from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import Indexed, neighbours_dim, note_runs
 from tilec.passes.analysis.shifted_loads import ShiftedLoad, find_shifted
 from tilec.passes.analysis.vector_additions import most_added
-from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes, provable_width
+from tilec.passes.analysis.vector_width import access_width, contiguous_dim, element_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.turned_bytes import turned_layouts
 from tilec.passes.layouts.accesses import Access
@@ -117,8 +117,7 @@ def _access(
         width = min(width, most_added(view, context)) if isinstance(view, Atomic) else width
     else:
         contiguous = contiguous_dim(array, view.dims)
-        wrapped = view.options.get("wrapped", False)
-        width, _ = provable_width(facts, array, view.offsets, view.dims, wrapped=wrapped)
+        width, _ = access_width(view, facts)
         if shifted is not None:
             width = shifted.width  # by align-loads
     return Access(

@@ -38,13 +38,8 @@ from typing import NamedTuple
 from mlir import ir
 
 from tilec.dialects.effects import ends, until
-from tilec.dialects.gpu_tile import (
-    ClusterSyncOp,
-    RoleOp,
-    SyncOp,
-    TmaCommitOp,
-)
-from tilec.dialects.gpu_tile.role import total_warps
+from tilec.dialects.gpu_tile import ClusterSyncOp, RoleOp, SyncOp, TmaCommitOp
+from tilec.dialects.gpu_tile.role import roles_beside, total_warps
 from tilec.dialects.traits import Until
 from tilec.passes.analysis.array_accesses import ArrayAccess
 from tilec.passes.analysis.async_readers import reads_for_products
@@ -58,7 +53,7 @@ from tilec.passes.analysis.shared_accesses import (
 from tilec.passes.analysis.signals import ends_products, waits_at
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import blocks_in, find_ops, kernels
 from tilec.passes.roles.threads import runs_in_one_thread
 
 LOOPS = ("scf.for", "scf.while")
@@ -249,7 +244,8 @@ class _Walk:
 
     def _role(self, role: RoleOp, pending: Pending) -> Pending:
         if role.operation not in self._beside:
-            group = _neighbours(role)
+            together = roles_beside(role.operation.block)
+            group = next(each for each in together if role.operation in each)
             self._beside.update(group)
             inside = [a for op in group for a in self._kernel.inside(op)]
             if _conflict(inside, pending.seen):
@@ -268,7 +264,7 @@ class _Walk:
         the code after, too. Any other stands where it is needed, and who goes past it is free."""
         if self._surely_conflicts(op, pending):
             pending = self._sync(op, pending)
-        after = [self.block(b, pending) for r in op.regions for b in r.blocks]
+        after = [self.block(block, pending) for block in blocks_in(op)]
         if not op.regions[1].blocks:  # without an else the accesses before it are still pending
             after.append(pending)
         joined = after[0]
@@ -279,17 +275,13 @@ class _Walk:
     def _surely_conflicts(self, op: ir.Operation, pending: Pending) -> bool:
         """Whether every way through `op` meets an access that needs an order."""
         if op.name == "scf.if":
-            blocks = [list(region.blocks) for region in op.regions]
-            return (
-                all(
-                    any(
-                        self._surely_conflicts(view.operation, pending)
-                        for view in self._kernel.ops(block)
-                    )
-                    for (block,) in blocks
+            blocks = blocks_in(op)
+            return len(blocks) == len(op.regions) and all(
+                any(
+                    self._surely_conflicts(view.operation, pending)
+                    for view in self._kernel.ops(block)
                 )
-                if all(blocks)
-                else False
+                for block in blocks
             )
         return not op.regions and _conflict(self._kernel.accesses(op.opview), pending.seen)
 
@@ -318,9 +310,8 @@ class _Walk:
         pending = pending.map(lambda access: access.first_iteration(counters))
         while True:
             after = pending
-            for region in loop.regions:
-                for block in region.blocks:
-                    after = self.block(block, after)
+            for block in blocks_in(loop):
+                after = self.block(block, after)
             entry = pending | after.map(lambda access: access.next_iteration(loop, counters))
             if entry == pending:
                 return pending | after
@@ -393,15 +384,3 @@ def _first(
 
 def _conflict(accesses: Iterable[Access | ArrayAccess], earlier: Group) -> bool:
     return any(access.conflicts(other) for access in accesses for other in earlier)
-
-
-def _neighbours(role: RoleOp) -> list[ir.Operation]:
-    """Lists `role` and those behind it that run beside it, as no barrier of the CTA stands
-    between."""
-    found: list[ir.Operation] = []
-    for view in role.operation.block.operations:
-        if isinstance(view, RoleOp) and (found or view.operation == role.operation):
-            found.append(view.operation)
-        elif found and isinstance(view, SyncOp) and view.barrier == 0:
-            break
-    return found

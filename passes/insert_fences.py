@@ -69,7 +69,7 @@ def _fence(function: ir.Operation) -> None:
     touched.update(op for op in _allocs(ops) if any(_overlap(op, other) for other in loads))
     if not touched:
         return
-    copied = OpSet(alloc_of(op.dst) for op in ops if isinstance(op, ThreadCopy)) & touched
+    copied = OpSet(alloc_of(copy.dst) for copy in of_kind(ops, ThreadCopy)) & touched
     for number, op in enumerate(ops):
         by_threads = until(op) is None
         stored = by_threads and any(
@@ -81,14 +81,14 @@ def _fence(function: ir.Operation) -> None:
             later = [other for other, last in loads.items() if number < last]
             if any(_overlap(source, other) for other in later) and not _feeds_wgmma(op):
                 _fence_behind(op.operation, _gives_back)
-    if any(isinstance(op, RingPublishOp) and op.by == COPIES for op in ops):
+    if any(publish.by == COPIES for publish in of_kind(ops, RingPublishOp)):
         for reader in readers:
             if any(alloc_of(buffer) in copied for buffer in _shared(read_late_by(reader))):
                 _fence_before(reader.operation)
 
 
 def _feeds_wgmma(op: ir.OpView) -> bool:
-    return any(isinstance(product.opview, WgmmaOp) for product in products_of(op))
+    return bool(of_kind(products_of(op), WgmmaOp))
 
 
 def _last_loads(ops: list[ir.OpView]) -> OpMap[int]:

@@ -32,12 +32,7 @@ from tilec.dialects.gpu_tile import BufferLoadOp, BufferStoreOp, Tcgen05MmaOp
 from tilec.dialects.types import is_tile
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.control import either
-from tilec.passes.rewriting.loops import (
-    behind,
-    find_loops,
-    terminator,
-    without_iteration_argument,
-)
+from tilec.passes.rewriting.loops import behind, find_loops, terminator, without_iteration_argument
 from tilec.passes.rewriting.scalars import is_zero, less
 from tilec.passes.rewriting.walk import find_ops
 

@@ -39,6 +39,7 @@ from tilec.hardware.mma_shapes import (
 )
 from tilec.hardware.target import Feature
 from tilec.hardware.tensor_tiles import SCALE_ROWS, SCALES_A_COLUMN
+from tilec.passes.analysis.divisibility import number_of
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.code_floats import E8M0, E8M0_ONE, decode, unpack, unpack_codes
 from tilec.passes.rewriting.loops import enclosing_ops
@@ -207,14 +208,7 @@ def _scaled(operand: tuple[ir.Value, str], scale: ir.Value, k_dim: int, kind: ir
 
 def _is_one(scale: ir.Value) -> bool:
     """Whether all scales are the constant 1."""
-    made = scale.owner
-    if isinstance(made, ir.Block) or made.name != "arith.constant":
-        return False
-    value = made.attributes["value"]
-    if not isinstance(value, ir.DenseElementsAttr) or not value.is_splat:
-        return False
-    splat = value.get_splat_value()
-    return isinstance(splat, ir.IntegerAttr) and splat.value == E8M0_ONE
+    return number_of(scale) == E8M0_ONE
 
 
 def _as_f16(numbers: ir.Value) -> ir.Value:

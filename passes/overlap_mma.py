@@ -57,12 +57,7 @@ from tilec.dialects.types import is_tile
 from tilec.passes.analysis.issue_order import ring_turn
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.control import only_if
-from tilec.passes.rewriting.loops import (
-    behind,
-    find_loops,
-    is_inside,
-    terminator,
-)
+from tilec.passes.rewriting.loops import behind, find_loops, is_inside, terminator
 from tilec.passes.rewriting.scalars import binary, i32_constant, less
 from tilec.passes.rewriting.values import replace_op, replace_uses
 from tilec.passes.rewriting.walk import find_ops

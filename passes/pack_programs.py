@@ -31,13 +31,7 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import (
-    AllocOp,
-    CtaIdOp,
-    NumCtasOp,
-    NumProgramsInCtaOp,
-    ProgramInCtaOp,
-)
+from tilec.dialects.gpu_tile import AllocOp, CtaIdOp, NumCtasOp, NumProgramsInCtaOp, ProgramInCtaOp
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.tile import NumProgramsOp, ProgramIdOp
 from tilec.executable.kernel import MOST_PROGRAMS

@@ -275,9 +275,8 @@ class _Rewrite:
 
     def _resize(self, alloc: AllocOp, slot: BufferType, slots: int) -> None:
         """Gives a buffer that many slots, and the views of these their types."""
-        type_ = BufferType((slots, *slot.shape), slot.element, slot.layout).type()
         with ir.InsertionPoint(alloc.operation), alloc.operation.location:
-            whole = AllocOp.build(results=[type_])
+            whole = AllocOp.build(results=[slot.with_slots(slots).type()])
         for use in list(alloc.result.uses):
             old = use.owner.opview
             with ir.InsertionPoint(old.operation), old.operation.location:

@@ -41,6 +41,7 @@ from math import prod
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.gpu_tile import (
     AllocOp,
     CpAsyncCommitOp,
@@ -51,7 +52,7 @@ from tilec.dialects.gpu_tile import (
     SlotOp,
     ThreadCopy,
 )
-from tilec.dialects.gpu_tile.types import BufferType, buffer_of
+from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.tile import GatherOp, LoadOp
 from tilec.dialects.types import bit_width, element, shape
 from tilec.hardware.ring_stages import copied_stages
@@ -130,7 +131,7 @@ def _accumulators(loop: ir.Operation) -> int:
     """The registers, of all threads of a CTA, that sums of the loop's products take: those that it
     carries from iteration to iteration, all together, or the largest."""
     body = loop.regions[0].blocks[0]
-    sums = [view.acc for view in body.operations if isinstance(view, MmaOp)]
+    sums = [product.acc for product in of_kind(body.operations, MmaOp)]
     carried = [acc for acc in sums if acc.owner == body]
     return max([sum(map(_registers, carried)), *map(_registers, sums)], default=0)
 
@@ -195,8 +196,7 @@ def _plain_loads(loop: ir.Operation, context: PassContext) -> list[str]:
 def _is_vouched_for(op: ir.Operation) -> bool:
     """Whether an op, or one in it, loads where an iteration that exists may, and no other: nothing
     bounds the array."""
-    loads = [each.opview for each in all_ops(op)]
-    return any(isinstance(v, (GatherOp, LoadOp)) and unbounded_dims(v.src) for v in loads)
+    return any(unbounded_dims(load.src) for load in of_kind(all_ops(op), GatherOp, LoadOp))
 
 
 def _clone_where(exists: ir.Value, op: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> None:
@@ -246,8 +246,7 @@ class _Expansion:
 
     def _make_buffers(self) -> None:
         for alloc in self.plan.allocs:
-            slot = buffer_of(alloc.results[0])
-            slots = BufferType((self.stages, *slot.shape), slot.element, slot.layout)
+            slots = buffer_of(alloc.results[0]).with_slots(self.stages)
             self.buffers[alloc.results[0]] = AllocOp.build(results=[slots.type()])
 
     def _fill_ahead(self, loop: ir.Operation, count: ir.Value) -> None:

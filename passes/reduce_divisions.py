@@ -30,9 +30,10 @@ from dataclasses import dataclass, field
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.types import is_tile
-from tilec.passes.analysis.divisibility import constant_of
-from tilec.passes.analysis.signs import Signs, number_of
+from tilec.passes.analysis.divisibility import constant_of, number_of
+from tilec.passes.analysis.signs import Signs
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.loops import (
     find_loops,
@@ -173,9 +174,10 @@ def _distance(value: ir.Value, counter: ir.Value) -> int | None:
     """The constant that a value is more than `counter`, None if it is none."""
     if value == counter:
         return 0
-    if isinstance(value.owner, ir.Block) or value.owner.name != "arith.addi":
+    op = defining_op(value, "arith.addi")
+    if op is None:
         return None
-    first, second = value.owner.operands
+    first, second = op.operands
     return constant_of(second) if first == counter else None
 
 

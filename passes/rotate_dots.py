@@ -35,15 +35,9 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects.def_use import only_use
-from tilec.dialects.gpu_tile import (
-    WgmmaMeanwhileOp,
-    WgmmaWaitOp,
-)
+from tilec.dialects.gpu_tile import WgmmaMeanwhileOp, WgmmaWaitOp
 from tilec.dialects.types import is_tile
-from tilec.passes.analysis.issue_order import (
-    constant_steps,
-    ops_beside,
-)
+from tilec.passes.analysis.issue_order import constant_steps, ops_beside
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.issued_products import (
     IssuedProduct,

@@ -48,6 +48,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferStoreOp,
@@ -62,7 +63,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS
 from tilec.dialects.gpu_tile.role import TOTAL_WARPS
-from tilec.dialects.gpu_tile.types import BufferType, buffer_of
+from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.types import is_tile
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Feature
@@ -79,12 +80,7 @@ from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import kernels
 from tilec.passes.roles.budgets import share_registers
 from tilec.passes.roles.fills import arrivals, refused_fills
-from tilec.passes.roles.multiply_role import (
-    Products,
-    add_multiply_role,
-    drop_shell,
-    find_products,
-)
+from tilec.passes.roles.multiply_role import Products, add_multiply_role, drop_shell, find_products
 from tilec.passes.roles.program_slice import Slice
 from tilec.passes.roles.registers import (
     LOAD_REGISTERS,
@@ -206,8 +202,8 @@ def _find_products(function: ir.Operation, rings: list[Ring]) -> list[Products]:
 
 def _takes_tiles(rings: list[Ring]) -> bool:
     """Whether the load role computes tiles: what it stores, or the numbers of what it gathers."""
-    kinds = (BufferStoreOp, CpAsyncGatherOp)
-    return any(isinstance(copy, kinds) for ring in rings for copy in ring.copies)
+    copies = [copy for ring in rings for copy in ring.copies]
+    return bool(of_kind(copies, BufferStoreOp, CpAsyncGatherOp))
 
 
 def _part(function: ir.Operation, rings: list[Ring], roots: list[ir.Operation]) -> Slice:
@@ -283,9 +279,8 @@ class _Rewrite:
 
     def _move_maps(self) -> ir.Operation:
         """Moves tensor maps up to the rings. Gives the op behind them."""
-        for view in list(self._body.operations):
-            if isinstance(view, MakeTensorMapOp):
-                view.operation.move_before(next(iter(self._body.operations)).operation)
+        for made in of_kind(self._body.operations, MakeTensorMapOp):
+            made.operation.move_before(next(iter(self._body.operations)).operation)
         kinds = (MakeTensorMapOp, MakeRingOp)
         return next(v.operation for v in self._body.operations if not isinstance(v, kinds))
 
@@ -335,14 +330,10 @@ class _Rewrite:
 
     def _make_buffers(self, ring: Ring, behind_rings: ir.Operation) -> list[ir.Value]:
         """Buffers of as many slots at the kernel's entry."""
-        wholes = []
+        slots = [buffer_of(alloc.results[0]) for alloc in ring.allocs]
+        types = [slot.with_slots(self._slots(ring)).type() for slot in slots]
         with ir.InsertionPoint(behind_rings), self._function.location:
-            for alloc in ring.allocs:
-                slot = buffer_of(alloc.results[0])
-                shape = (self._slots(ring), *slot.shape)
-                type_ = BufferType(shape, slot.element, slot.layout).type()
-                wholes.append(AllocOp.build(results=[type_]))
-        return wholes
+            return [AllocOp.build(results=[type_]) for type_ in types]
 
     def _slots(self, ring: Ring) -> int:
         return self._outer if is_outer(ring.leader or ring) else self._stages

@@ -34,15 +34,12 @@ from mlir import ir
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.def_use import only_use
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
-from tilec.dialects.types import element, shape
+from tilec.dialects.types import byte_width, element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout
-from tilec.hardware.shared_layout import SharedLayout, strided
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
-from tilec.passes.layouts.axis_levels import (
-    Level as AxisLevel,
-)
+from tilec.passes.layouts.axis_levels import Level as AxisLevel
 from tilec.passes.layouts.axis_levels import (
     Place,
     axis_levels,
@@ -56,6 +53,7 @@ from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.layouts.maps import broadcast_source, expanded, reshaped
 from tilec.passes.layouts.partners import partners
 from tilec.passes.layouts.scan_layout import split_levels
+from tilec.passes.rewriting.buffers import stored
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import binary, constant
@@ -132,8 +130,10 @@ def _split_scan(op: tile.ScanOp, context: PassContext) -> None:
 
 def _split_take(op: tile.TakeOp, context: PassContext) -> None:
     source, sizes = layout_of(op.src), shape(op.src)
-    buffer = _alloc(op.src, choose_shared_layout(sizes, _bytes(op.src), (source,)))
-    gpu_tile.BufferStoreOp.build(op.src, buffer)
+    buffer = stored(
+        op.src,
+        BufferType.of(op.src, choose_shared_layout(sizes, byte_width(element(op.src)), (source,))),
+    )
     taken = gpu_tile.BufferGatherOp.build(
         buffer, op.indices, results=[op.result.type], axis=op.axis
     )
@@ -180,9 +180,8 @@ def _exchanged(value: ir.Value, axis: int, mask: int) -> tuple[ir.Value, ir.Valu
     other dimensions comes from one place: vectors stay vectors."""
     layout, sizes = layout_of(value), shape(value)
     # As wide accesses as there are: of the same passes the fewer instructions.
-    shared = choose_shared_layout(sizes, _bytes(value), (layout,), per_instruction=1)
-    buffer = _alloc(value, shared)
-    gpu_tile.BufferStoreOp.build(value, buffer)
+    shared = choose_shared_layout(sizes, byte_width(element(value)), (layout,), per_instruction=1)
+    buffer = stored(value, BufferType.of(value, shared))
     i32 = ir.IntegerType.get_signless(32)
     line = tuple(size if dim == axis else 1 for dim, size in enumerate(sizes))
     every = tuple(range(len(sizes)))
@@ -251,8 +250,9 @@ def _zeros(op: tile.HistogramOp, context: PassContext) -> tuple[ir.Value, ir.Typ
     i32 = element(op.result)
     type_ = tile_type((rows, bins), i32, layout_attr(expanded(layout, 0, rows)))
     zeros = constant(type_, 0)
-    buffer = _alloc(zeros, choose_shared_layout((rows, bins), 4, (layout_of(zeros),)))
-    gpu_tile.BufferStoreOp.build(zeros, buffer)
+    buffer = stored(
+        zeros, BufferType.of(zeros, choose_shared_layout((rows, bins), 4, (layout_of(zeros),)))
+    )
     context.report.add(
         "histogram",
         op.operation,
@@ -291,8 +291,8 @@ def _begin_together(function: ir.Operation) -> None:
 
 def _gather_stripes(op: tile.GatherStripesOp, context: PassContext) -> None:
     size = shape(op.result)
-    shared = choose_shared_layout(size, _bytes(op.value), (layout_of(op.result),))
-    buffer = _alloc(op.result, shared)
+    shared = choose_shared_layout(size, byte_width(element(op.value)), (layout_of(op.result),))
+    buffer = gpu_tile.AllocOp.build(results=[BufferType.of(op.result, shared).type()])
     gpu_tile.ClusterStoreOp.build(op.value, buffer)
     gpu_tile.ClusterSyncOp.build(order="acq_rel")
     replace_op(op, gpu_tile.BufferLoadOp.build(buffer, results=[op.result.type]))
@@ -321,21 +321,11 @@ def _through_buffers(partials: Sequence[ir.Value], gathered: Layout) -> list[ir.
     loaded = []
     for partial in partials:
         accesses = (layout_of(partial), gathered)
-        shared = choose_shared_layout(shape(partial), _bytes(partial), accesses)
-        buffer = _alloc(partial, shared)
-        gpu_tile.BufferStoreOp.build(partial, buffer)
+        shared = choose_shared_layout(shape(partial), byte_width(element(partial)), accesses)
+        buffer = stored(partial, BufferType.of(partial, shared))
         type_ = tile_type(shape(partial), element(partial), layout_attr(gathered))
         loaded.append(gpu_tile.BufferLoadOp.build(buffer, results=[type_]))
     return loaded
-
-
-def _bytes(value: ir.Value) -> int:
-    return BufferType((), element(value), strided((), ())).element_bytes
-
-
-def _alloc(like: ir.Value, shared: SharedLayout) -> ir.Value:
-    type_ = BufferType(shape(like), element(like), shared).type()
-    return gpu_tile.AllocOp.build(results=[type_])
 
 
 def _with_body(results: Sequence[ir.Value], source: ir.Operation) -> list[ir.Value]:

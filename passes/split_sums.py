@@ -45,7 +45,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, of_kind
 from tilec.dialects.types import element, shape, with_shape
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -100,7 +100,7 @@ def _split(function: ir.Operation, loop: ir.Operation, parts: int) -> None:
     stripes = _Stripes(cut, first, parts)
     with ir.InsertionPoint(rest[0]), loop.location:
         stripes.add_up()
-    stores = [op.opview for op in rest if isinstance(op.opview, tile.StoreOp)]
+    stores = of_kind(rest, tile.StoreOp)
     cuttable = following(cut.sums, rest, stores)
     for store in stores:
         if store in cuttable:

@@ -55,7 +55,7 @@ def spread_rows(module: ir.Module, context: PassContext) -> None:
         stripes, why = count_stripes(function, context.target, context.num_warps)
         if rows is None or stripes == stripes_of(function):
             continue
-        meet = any(isinstance(op.opview, tile.ReduceOp) for op in rows.ops)
+        meet = bool(of_kind(rows.ops, tile.ReduceOp))
         chosen = f"each spread over {stripes} CTAs" + (", a cluster" if meet else "")
         context.report.add("rows", function, chosen, why, stripes=stripes)
         with function.location:

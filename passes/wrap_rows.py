@@ -36,7 +36,7 @@ from functools import partial
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, of_kind
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import element_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -60,7 +60,7 @@ def wrap_rows(module: ir.Module, context: PassContext) -> None:
 
 def _wrap(rows: RowKernel, context: PassContext) -> None:
     accesses = rows.accesses
-    stores = [access for access in accesses if isinstance(access, tile.StoreOp)]
+    stores = of_kind(accesses, tile.StoreOp)
     anchor = (stores or accesses)[0]
     place = _where_known(anchor, rows)
     if place is None:

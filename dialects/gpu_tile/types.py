@@ -7,13 +7,14 @@ IRDL gives Python no access to parameters, so they are read from the text, once 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from mlir import ir
 
-from tilec.dialects.types import bit_width, byte_width, encoding
+from tilec.dialects.types import bit_width, byte_width, element, encoding, shape
 from tilec.hardware.layout import Layout, parse_layout
 from tilec.hardware.shared_layout import SharedLayout, parse_shared_layout
 from tilec.hardware.tensor_memory import COLUMN_BITS, TensorMemoryLayout, parse_tensor_memory_layout
@@ -135,30 +136,60 @@ def is_tensor_buffer(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class BufferType:
-    """A parsed `!gpu_tile.buffer`: a tile's shape and element type under a shared-memory layout.
+class _Buffer:
+    """A parsed `!gpu_tile.buffer`: a tile's shape and element type under a layout of its memory.
 
     A leading dimension more than the layout has is the number of slots of a ring.
     """
 
     shape: tuple[int, ...]
     element: ir.Type
-    layout: SharedLayout
+    layout: Any
+    MEMORY: ClassVar[str]
 
-    @property
-    def element_bytes(self) -> int:
-        """Bytes one element takes; i1 takes a whole byte."""
-        return byte_width(self.element)
+    @classmethod
+    def of(cls: type[_Kind], tile: Any, layout: Any) -> _Kind:
+        """The buffer for a tile (or its type)."""
+        return cls(shape(tile), element(tile), layout)
 
     @property
     def slots(self) -> int:
         """Slots of a ring, 1 for a plain buffer."""
         return self.shape[0] if len(self.shape) > len(self.layout.dims) else 1
 
-    def slot(self) -> BufferType:
+    def slot(self: _Kind) -> _Kind:
         """The type of one slot."""
-        rank = len(self.layout.dims)
-        return BufferType(self.shape[len(self.shape) - rank :], self.element, self.layout)
+        return self.part(self.shape[len(self.shape) - len(self.layout.dims) :])
+
+    def with_slots(self: _Kind, slots: int) -> _Kind:
+        """The type of a ring of such buffers."""
+        return self.part((slots, *self.shape))
+
+    def part(self: _Kind, sizes: Sequence[int]) -> _Kind:
+        """The type of a buffer of other sizes that lies in the same way, as a part of this does."""
+        return replace(self, shape=tuple(sizes))
+
+    def type(self) -> ir.Type:
+        """The MLIR type in the current context."""
+        tile = "x".join([*map(str, self.shape), str(self.element)])
+        layout = f'#gpu_tile.{self.MEMORY}<"{self.layout}">'
+        return ir.Type.parse(f"!gpu_tile.buffer<tensor<{tile}>, {layout}>")
+
+
+_Kind = TypeVar("_Kind", bound=_Buffer)
+
+
+@dataclass(frozen=True)
+class BufferType(_Buffer):
+    """A buffer in shared memory."""
+
+    layout: SharedLayout
+    MEMORY = "shared"
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes one element takes; i1 takes a whole byte."""
+        return byte_width(self.element)
 
     @property
     def slot_bytes(self) -> int:
@@ -181,11 +212,6 @@ class BufferType:
         """16 for vector accesses; a swizzled buffer starts where its pattern does."""
         return 1 << sum(self.layout.swizzle) if self.layout.swizzle else 16
 
-    def type(self) -> ir.Type:
-        """The MLIR type in the current context."""
-        tile = "x".join([*map(str, self.shape), str(self.element)])
-        return ir.Type.parse(f'!gpu_tile.buffer<tensor<{tile}>, #gpu_tile.shared<"{self.layout}">>')
-
 
 def buffer_of(value: Any) -> BufferType:
     """The parsed type of a buffer value (or of a buffer type). ValueError if it does not read."""
@@ -203,28 +229,16 @@ def _parse_buffer(context: ir.Context, text: str) -> BufferType:
 
 
 @dataclass(frozen=True)
-class TensorBuffer:
-    """A parsed `!gpu_tile.buffer` in tensor memory: a tile's shape and element type under a
-    tensor-memory layout. A leading dimension more than the layout has is the number of slots."""
+class TensorBuffer(_Buffer):
+    """A buffer in tensor memory."""
 
-    shape: tuple[int, ...]
-    element: ir.Type
     layout: TensorMemoryLayout
+    MEMORY = "tmem"
 
     @property
     def bits(self) -> int:
         """Bits of an element."""
         return bit_width(self.element)
-
-    @property
-    def slots(self) -> int:
-        """Slots of a ring, 1 for a plain buffer."""
-        return self.shape[0] if len(self.shape) > len(self.layout.dims) else 1
-
-    def slot(self) -> TensorBuffer:
-        """The type of one slot."""
-        rank = len(self.layout.dims)
-        return TensorBuffer(self.shape[len(self.shape) - rank :], self.element, self.layout)
 
     @property
     def slot_columns(self) -> int:
@@ -235,11 +249,6 @@ class TensorBuffer:
     def columns(self) -> int:
         """Columns the buffer takes."""
         return self.slots * self.slot_columns
-
-    def type(self) -> ir.Type:
-        """The MLIR type in the current context."""
-        tile = "x".join([*map(str, self.shape), str(self.element)])
-        return ir.Type.parse(f'!gpu_tile.buffer<tensor<{tile}>, #gpu_tile.tmem<"{self.layout}">>')
 
 
 def tensor_buffer_of(value: Any) -> TensorBuffer:

@@ -15,7 +15,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import constant_attribute, defining_op
+from tilec.dialects.def_use import constant_attribute, constant_element, defining_op
 from tilec.dialects.effects import whole_of
 from tilec.dialects.types import is_list
 from tilec.passes.rewriting.loops import terminator
@@ -66,9 +66,8 @@ class Divisibility:
             return self._of_argument(ir.BlockArgument(value))
         name, operands = op.name, op.operands
         if name == "arith.constant":
-            attribute = op.attributes["value"]
-            number = attribute.value if isinstance(attribute, ir.IntegerAttr) else 1
-            return abs(int(number)) or UNLIMITED
+            number = constant_of(value)
+            return 1 if number is None else abs(number) or UNLIMITED
         if name == "arith.muli":
             return min(self.of(operands[0]) * self.of(operands[1]), UNLIMITED)
         if name in ("arith.addi", "arith.subi", "arith.maxsi", "arith.minsi", "arith.select"):
@@ -125,6 +124,12 @@ def constant_of(value: ir.Value) -> int | None:
     """The integer a scalar value is known to be, or None."""
     attribute = constant_attribute(value)
     return int(attribute.value) if isinstance(attribute, ir.IntegerAttr) else None
+
+
+def number_of(value: ir.Value) -> int | None:
+    """The integer that a scalar, or each element of a tile, is known to be, or None."""
+    number = constant_element(value)
+    return int(number.value) if isinstance(number, ir.IntegerAttr) else None
 
 
 def static_strides(array: ir.Value | ir.Type) -> list[int | None]:

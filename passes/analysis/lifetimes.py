@@ -18,7 +18,8 @@ from mlir import ir
 
 from tilec.dialects.constraints import TENSOR_MAP
 from tilec.dialects.effects import ends, read_late_by, until
-from tilec.dialects.gpu_tile import AllocOp, RoleOp, SyncOp
+from tilec.dialects.gpu_tile import AllocOp
+from tilec.dialects.gpu_tile.role import roles_beside
 from tilec.dialects.gpu_tile.types import (
     BOX_ALIGNMENT,
     any_buffer_of,
@@ -37,7 +38,7 @@ from tilec.passes.contract import show_location
 from tilec.passes.demands.kernels import is_explicit
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
-from tilec.passes.rewriting.walk import role_of, users_of
+from tilec.passes.rewriting.walk import blocks_in, role_of, users_of
 
 
 @dataclass
@@ -97,28 +98,20 @@ class _Lifetimes:
         self._groups: OpMap[tuple[int, int]] = OpMap()
         self._visit(function)
         for op in self._position:
-            for region in op.regions:
-                for block in region.blocks:
-                    self._group_roles(block)
+            for block in blocks_in(op):
+                self._group_roles(block)
 
     def _visit(self, op: ir.Operation) -> None:
         self._position[op] = len(self._position)
-        for region in op.regions:
-            for block in region.blocks:
-                for inner in block.operations:
-                    self._visit(inner.operation)
+        for block in blocks_in(op):
+            for inner in block.operations:
+                self._visit(inner.operation)
         self._end[op] = len(self._position)
 
     def _group_roles(self, block: ir.Block) -> None:
-        """Roles without a barrier of the whole CTA between them run side by side."""
-        group: list[ir.Operation] = []
-        for view in [*block.operations, None]:
-            if isinstance(view, RoleOp):
-                group.append(view.operation)
-            elif view is None or (isinstance(view, SyncOp) and view.barrier == 0):
-                for role in group:
-                    self._groups[role] = (self._position[group[0]], self._end[group[-1]])
-                group = []
+        for group in roles_beside(block):
+            for role in group:
+                self._groups[role] = (self._position[group[0]], self._end[group[-1]])
 
     def shared(self) -> list[Allocation]:
         """See `find_allocations`."""

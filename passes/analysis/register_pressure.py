@@ -27,7 +27,7 @@ from tilec.hardware.sizes import WORD_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import index_run
 from tilec.passes.analysis.piecewise_runs import Run, runs_of
-from tilec.passes.analysis.vector_width import element_bytes, provable_width
+from tilec.passes.analysis.vector_width import access_width, element_bytes
 from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
 from tilec.passes.rewriting.loops import is_inside
 from tilec.passes.rewriting.walk import all_ops, kernel_of
@@ -90,8 +90,7 @@ def tiles_apart(function: ir.Operation, block: ir.Block) -> set[ir.Value]:
     for op in (op for view in block.operations for op in all_ops(view.operation)):
         if isinstance(op.opview, LoadOp) and is_tile(op.results[0]):
             load = op.opview
-            wrapped = load.options.get("wrapped", False)
-            width, _ = provable_width(facts, load.src, load.offsets, load.dims, wrapped=wrapped)
+            width, _ = access_width(load, facts)
             if width * element_bytes(load.src) < WORD_BYTES:
                 found.add(op.results[0])
         elif isinstance(op.opview, GatherOp) and is_tile(op.results[0]):

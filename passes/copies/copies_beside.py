@@ -20,9 +20,9 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.effects import is_fill
-from tilec.dialects.gpu_tile import AllocOp, BufferLoadOp, BufferStoreOp, ConvertLayoutOp
+from tilec.dialects.gpu_tile import BufferLoadOp, BufferStoreOp, ConvertLayoutOp
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
-from tilec.dialects.types import element, is_tile, shape
+from tilec.dialects.types import is_tile, shape
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import element_bytes
@@ -30,6 +30,7 @@ from tilec.passes.contract import PassContext
 from tilec.passes.copies.buffer_fills import uses_of, why_no_copy
 from tilec.passes.copies.tensor_copies import TensorCopy, plan_tensor_copy, why_no_tensor_copy
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.rewriting.buffers import stored
 from tilec.passes.rewriting.loops import behind, in_block
 from tilec.passes.rewriting.op_tables import OpSet, order_of
 from tilec.passes.rewriting.values import replace_uses
@@ -68,7 +69,7 @@ def _buffer_for(load: tile.LoadOp) -> BufferType:
     """Where the tile lies as its readers like it best."""
     layouts = tuple(layout_of(value) for value, _ in _readers(load)) or (layout_of(load.result),)
     layout = choose_shared_layout(shape(load.result), element_bytes(load.src), layouts)
-    return BufferType(shape(load.result), element(load.result), layout)
+    return BufferType.of(load.result, layout)
 
 
 def _readers(load: tile.LoadOp) -> list[tuple[ir.Value, list[ir.OpOperand]]]:
@@ -101,8 +102,7 @@ def _through_buffer(load: tile.LoadOp, buffer: BufferType) -> BufferStoreOp:
     order = order_of(view.operation for view in block.operations)
     readers = _readers(load)
     with ir.InsertionPoint(behind(load.operation)), load.operation.location:
-        filled = AllocOp.build(results=[buffer.type()])
-        BufferStoreOp.build(load.result, filled)
+        filled = stored(load.result, buffer)
     for value, uses in readers:
         users = [in_block(use.owner.operation, block) for use in uses]
         first = min(users, key=order.__getitem__)

@@ -32,12 +32,10 @@ from tilec.dialects.def_use import traced
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
-    BufferStoreOp,
     ConvertLayoutOp,
     ReshapeViewOp,
     Tcgen05CopyOp,
     TransposeViewOp,
-    ViewOp,
 )
 from tilec.dialects.gpu_tile.types import (
     BOX_ALIGNMENT,
@@ -54,7 +52,7 @@ from tilec.hardware.tensor_tiles import SCALE_ROWS, SCALES_COPY, scales_image, s
 from tilec.passes.contract import PassContext
 from tilec.passes.dots.operand_buffers import staged_as
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
-from tilec.passes.rewriting.scalars import i32_constant
+from tilec.passes.rewriting.buffers import stored, view_part
 from tilec.passes.rewriting.values import replace_op
 
 _MOVES = (tile.TransposeOp, tile.ReshapeOp, ConvertLayoutOp)
@@ -102,10 +100,10 @@ def _scale_fragments(
     buffer = _arranged(dot, value, axis, side, context)
     if buffer is None:
         shared = choose_shared_layout(sizes, 1, (layout_of(value),), ((fragment, sizes),))
-        type_ = BufferType(sizes, element(value), shared)
+        type_ = BufferType.of(value, shared)
         why = "the lanes that hold them did not load them"
         buffer = staged_as(dot, value, type_, context, side, why)
-    view = ViewOp.build(buffer, [i32_constant(0) for _ in sizes], results=[buffer.type])
+    view = view_part(buffer, [0] * len(sizes), sizes)
     tile_type = ir.RankedTensorType.get(sizes, element(value), layout_attr(fragment))
     return BufferLoadOp.build(view, results=[tile_type])
 
@@ -130,21 +128,15 @@ def _arranged(
 
 def _stored(value: ir.Value, whole: BufferType, k_dim: int) -> ir.Value:
     if k_dim:
-        shared = AllocOp.build(results=[whole.type()])
-        BufferStoreOp.build(value, shared)
-        return shared
-    transposed = BufferType(shape(value), whole.element, whole.layout.permute((1, 0)))
-    shared = AllocOp.build(results=[transposed.type()])
-    BufferStoreOp.build(value, shared)
+        return stored(value, whole)
+    shared = stored(value, BufferType.of(value, whole.layout.permute((1, 0))))
     return TransposeViewOp.build(shared, permutation=(1, 0))
 
 
 def _viewed(load: tile.LoadOp, whole: BufferType) -> ir.Value:
     sizes = shape(load.result)
     steps = [prod(sizes[d + 1 :]) for d in range(len(sizes))]
-    type_ = BufferType(sizes, whole.element, strided(sizes, steps))
-    shared = AllocOp.build(results=[type_.type()])
-    BufferStoreOp.build(load.result, shared)
+    shared = stored(load.result, BufferType.of(load.result, strided(sizes, steps)))
     return ReshapeViewOp.build(shared, results=[whole.type()])
 
 

@@ -38,13 +38,7 @@ from mlir import ir
 
 from tilec.dialects.def_use import defining_op, traced
 from tilec.dialects.elementwise import is_elementwise
-from tilec.dialects.gpu_tile import (
-    BufferLoadOp,
-    ConvertLayoutOp,
-    ViewOp,
-    WgmmaFenceOp,
-    WgmmaOp,
-)
+from tilec.dialects.gpu_tile import BufferLoadOp, ConvertLayoutOp, WgmmaFenceOp, WgmmaOp
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr
 from tilec.dialects.tile import BroadcastOp, DotOp, IotaOp, LoadOp, TransposeOp
 from tilec.dialects.types import bit_width, byte_width, element, is_tile, shape
@@ -67,9 +61,10 @@ from tilec.passes.dots.operand_buffers import (
     swizzle_bytes,
 )
 from tilec.passes.layouts.maps import broadcast_source
+from tilec.passes.rewriting.buffers import view_part
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.loops import is_inside, outside_loops
-from tilec.passes.rewriting.scalars import binary, constant, i32_constant
+from tilec.passes.rewriting.scalars import binary, constant
 from tilec.passes.rewriting.values import again
 from tilec.passes.roles.registers import COMPUTE_REGISTERS, plan_roles
 
@@ -173,7 +168,7 @@ class ComputedOperands:
             lhs = write.part(dot.lhs, part)
             # Behind what is computed first: the registers are handed over as late as can be.
             sum_ = WgmmaFenceOp.build(dot.acc) if issued is None else issued
-            right = rhs if size == depth else _view(rhs, (start, 0), (size, shape(dot.rhs)[1]))
+            right = rhs if size == depth else view_part(rhs, (start, 0), (size, shape(dot.rhs)[1]))
             issued = WgmmaOp.build(lhs, right, sum_, instruction=row.name)
         bytes_ = sum(buffer_of(buffer).size_bytes for buffer in write.buffers)
         self._context.report.add(
@@ -290,14 +285,7 @@ def _raw_buffer(load: LoadOp) -> BufferType | None:
     sizes, run = shape(load.result), contiguous_dim(load.src, load.dims)
     if len(sizes) != 2 or run is None or not swizzle_bytes(sizes[run], element(load.result)):
         return None
-    return BufferType(sizes, element(load.result), operand_layout(sizes, element(load.result), run))
-
-
-def _view(buffer: ir.Value, origin: Sequence[int], sizes: Sequence[int]) -> ir.Value:
-    """A part of a buffer of two dimensions."""
-    whole = buffer_of(buffer)
-    viewed = BufferType(tuple(sizes), whole.element, whole.layout).type()
-    return ViewOp.build(buffer, [i32_constant(at) for at in origin], results=[viewed])
+    return BufferType.of(load.result, operand_layout(sizes, element(load.result), run))
 
 
 class _Write:
@@ -346,7 +334,7 @@ class _Write:
         buffer = filled_buffer(load.result, kind, self._dot.operation)
         if buffer not in self.buffers:
             self.buffers.append(buffer)
-        view = _view(buffer, part.origin, part.sizes)
+        view = view_part(buffer, part.origin, part.sizes)
         return BufferLoadOp.build(view, results=[part.like(load.result)])
 
 

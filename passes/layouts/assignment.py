@@ -15,8 +15,10 @@ from tilec.passes.contract import PassContext
 from tilec.passes.layouts.components import Components, equal_layout_edges
 from tilec.passes.layouts.maps import broadcast_source
 from tilec.passes.layouts.scan_layout import scan_layout, supports_scan
+from tilec.passes.rewriting.loops import behind, terminator
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.values import retype
+from tilec.passes.rewriting.walk import blocks_in
 
 
 def assign_layouts(
@@ -114,11 +116,7 @@ class _Fix:
         """Converts `other`, an operand of this op or of a terminator in it, to the layout of
         `target`."""
         wanted = layout_of(target)
-        owners = [self.op]
-        for region in self.op.regions:
-            for block in region.blocks:
-                *_, last = block.operations
-                owners.append(last.operation)
+        owners = [self.op, *map(terminator, blocks_in(self.op))]
         for owner in owners:
             for number, operand in enumerate(owner.operands):
                 if operand == other:
@@ -139,9 +137,6 @@ class _Fix:
         if wanted == layout:
             return
         retype(result, self.typed(result, layout))
-        block = self.op.block
-        following = list(block.operations)
-        at = next(i for i, o in enumerate(following) if o.operation == self.op) + 1
-        with ir.InsertionPoint(following[at]), self.op.location:
+        with ir.InsertionPoint(behind(self.op)), self.op.location:
             copy = ConvertLayoutOp.build(result, results=[self.typed(result, wanted)])
         result.replace_all_uses_except(copy, copy.owner.operation)

@@ -16,7 +16,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
-from tilec.dialects.types import bit_width, element, is_tile
+from tilec.dialects.types import bit_width, number_type
 from tilec.hardware.sizes import WORD_BITS
 
 SLOT_BYTES = 4
@@ -130,7 +130,7 @@ def words(value: ir.Value) -> int:
 def _bits(value: ir.Value) -> int:
     """The bits of an element, or of a scalar; an index mostly fits a word (pass
     `widen-indices`)."""
-    kind = element(value) if is_tile(value) else value.type
+    kind = number_type(value)
     return WORD_BITS if isinstance(kind, ir.IndexType) else bit_width(kind)
 
 

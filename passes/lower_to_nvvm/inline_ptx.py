@@ -13,7 +13,7 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
-from tilec.dialects.types import element, is_float, is_tile, shape
+from tilec.dialects.types import is_float, is_tile, number_type, shape
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.scalar_ops import both, create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
@@ -65,7 +65,7 @@ def _run_guarded(
 
 
 def _scalar(value: ir.Value, state: Lowering) -> ir.Type:
-    return state.scalar_type(element(value) if is_tile(value) else value.type)
+    return state.scalar_type(number_type(value))
 
 
 def _run(
@@ -96,7 +96,7 @@ def _register_type(letter: str) -> ir.Type:
 def _check_fits(op: tile.InlinePtxOp, letter: str, type_: ir.Type, value: ir.Value) -> None:
     """An index fits any integer register, an integer a register as wide or wider, a float its own
     width only (fp8 sits in the low byte of `h`)."""
-    declared = element(value) if is_tile(value) else value.type
+    declared = number_type(value)
     width = _WIDTH[letter]
     if isinstance(declared, ir.IndexType):
         fits = letter in "hrl"

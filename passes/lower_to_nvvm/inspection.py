@@ -21,7 +21,14 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import is_float, is_tile, shape
 from tilec.passes.lower_to_nvvm.device_text import call, enclosing, text_pointer
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, create, select
+from tilec.passes.lower_to_nvvm.scalar_ops import (
+    both,
+    compare,
+    constant,
+    create,
+    moved_pointer,
+    select,
+)
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.locations import error_at, source_location
@@ -109,13 +116,7 @@ def _print_line(
         for value, marked in zip(values, unsigned, strict=True)
     ]
     for number, argument in enumerate(arguments):
-        place = create(
-            "llvm.getelementptr",
-            [slots],
-            slots.type,
-            elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(64)),
-            rawConstantIndices=ir.DenseI32ArrayAttr.get([number]),
-        )
+        place = moved_pointer(slots, number, 64)
         ir.Operation.create("llvm.store", operands=[argument, place])
     pointer = text_pointer(op.operation, _line_format(op, len(at), arguments[3 + len(at) :]))
     call(op.operation, "vprintf", [pointer, slots], state.i32)

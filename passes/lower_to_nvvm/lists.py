@@ -12,7 +12,7 @@ from tilec.dialects import tile
 from tilec.dialects.types import element
 from tilec.executable.kernel import WORD_BYTES, row_words
 from tilec.passes.analysis.divisibility import static_sizes, static_strides, unbounded_dims
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create, select
+from tilec.passes.lower_to_nvvm.scalar_ops import compare, create, moved_pointer, select
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Array
 from tilec.passes.rewriting.control import while_loop
@@ -101,13 +101,7 @@ def _load(pointer: ir.Value, type_: ir.Type, alignment: int) -> ir.Value:
 
 def _step(pointer: ir.Value, words: ir.Value) -> ir.Value:
     """The pointer so many words on."""
-    return create(
-        "llvm.getelementptr",
-        [pointer, words],
-        pointer.type,
-        elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(64)),
-        rawConstantIndices=ir.DenseI32ArrayAttr.get([-(2**31)]),
-    )
+    return moved_pointer(pointer, words, 8 * WORD_BYTES)
 
 
 def _wide(value: ir.Value, state: Lowering) -> ir.Value:

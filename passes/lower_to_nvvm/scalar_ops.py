@@ -52,3 +52,15 @@ def select(condition: ir.Value | None, if_true: ir.Value, if_false: ir.Value) ->
     if condition is None:
         return if_true
     return create("arith.select", [condition, if_true, if_false], if_true.type)
+
+
+def moved_pointer(pointer: ir.Value, by: ir.Value | int, bits: int) -> ir.Value:
+    """A pointer moved by so many elements of so many bits."""
+    known = isinstance(by, int)
+    return create(
+        "llvm.getelementptr",
+        [pointer] if known else [pointer, by],
+        pointer.type,
+        elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(bits)),
+        rawConstantIndices=ir.DenseI32ArrayAttr.get([by if known else -(2**31)]),
+    )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, of_kind
 from tilec.dialects.effects import whole_of
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import is_tile, shape
@@ -101,7 +101,7 @@ def find_cut(sums: Sequence[ir.Value], rest: Sequence[ir.Operation], parts: int)
     inner = [one for op in rest for one in find_ops(op, tile.StoreOp) if one != op]
     if inner:
         return "what is behind the loop stores in branches or loops"
-    stores = [op.opview for op in rest if isinstance(op.opview, tile.StoreOp)]
+    stores = of_kind(rest, tile.StoreOp)
     if not all(_is_read_alike(store, rest) for store in stores):
         return "what is behind the loop reads elsewhere in an array that it writes"
     found = [_cut_along(axis, sums, rest, stores, parts) for axis in range(len(shape(sums[0])))]

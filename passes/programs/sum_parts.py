@@ -1,4 +1,5 @@
-"""Which loop of a kernel several CTAs may run in parts, and add up what each has summed."""
+"""Which loop of a kernel several CTAs may share: each sums some of its iterations, and they add up
+what each has summed."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.gpu_tile import MakeRingOp
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.walk import kernel_of
@@ -16,6 +17,6 @@ def make_ring(
     function = kernel_of(inside)
     body = function.regions[0].blocks[0]
     first = next(iter(body.operations)).operation
-    rings = [view.operation for view in body.operations if isinstance(view, MakeRingOp)]
-    with ir.InsertionPoint(behind(rings[-1]) if rings else first), inside.location:
+    rings = of_kind(body.operations, MakeRingOp)
+    with ir.InsertionPoint(behind(rings[-1].operation) if rings else first), inside.location:
         return MakeRingOp.build(slots=slots, fills=fills, releases=releases)

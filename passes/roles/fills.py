@@ -49,7 +49,7 @@ from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.index_runs import index_run
-from tilec.passes.analysis.vector_width import element_bytes, provable_width
+from tilec.passes.analysis.vector_width import access_width, element_bytes
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.buffer_fills import (
     SMALLEST_COPY,
@@ -64,7 +64,7 @@ from tilec.passes.copies.buffer_fills import (
     why_no_copy,
 )
 from tilec.passes.rewriting.free_ops import erase_unused
-from tilec.passes.rewriting.loops import add_counter, behind, find_loops, why_no_counter
+from tilec.passes.rewriting.loops import add_counter, behind, find_loops, in_block, why_no_counter
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.roles.program_slice import Slice
@@ -149,7 +149,7 @@ def _width(op: Read, facts: Divisibility) -> int:
     """The number of elements that one access of a load or gather may move."""
     if isinstance(op, tile.GatherOp):
         return index_run(op, facts)[1]
-    return provable_width(facts, op.src, op.offsets, op.dims)[0]
+    return access_width(op, facts)[0]
 
 
 def fill_by_roles(
@@ -247,7 +247,7 @@ def _first_reader(fill: _RoleFill) -> ir.Operation:
 
 def _first(users: Iterable[ir.OpView], block: ir.Block) -> ir.Operation:
     """The first op of a block that is, or holds, one of `users`."""
-    around = [_in_block(user.operation, block) for user in users]
+    around = [in_block(user.operation, block) for user in users]
     return next(view.operation for view in block.operations if view.operation in around)
 
 
@@ -260,12 +260,6 @@ def _wait_beside(reader: ir.Operation) -> RingWaitOp | None:
         if waiting and _first(waiting, reader.block) == reader:
             return wait
     return None
-
-
-def _in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:
-    while op.block != block:
-        op = op.parent
-    return op
 
 
 def _count(store: ir.Operation) -> ir.Value:
@@ -321,9 +315,8 @@ def _emit_group(group: Sequence[_RoleFill], wait: RingWaitOp, context: PassConte
         if stores:
             RingPublishOp.build(ring, turn.results[0], by="warp")
     _move_readers_behind(wait, group)
-    made = ring.owner.opview
-    more = arrivals(copies, stores, context.num_warps, context.target.warp_size)
-    made.fills += more
+    made, warps = ring.owner.opview, context.num_warps
+    made.fills += arrivals(copies, stores, warps, context.target.warp_size)
     for fill in group:
         if fill.load is not None:
             value = fill.store.value

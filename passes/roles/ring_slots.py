@@ -1,4 +1,4 @@
-"""How many slots rings of buffers have that a role of its own keeps full."""
+"""How many slots a ring has that a role keeps full."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from tilec.dialects.types import element, is_tile, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout, Mode, normalize
 from tilec.passes.rewriting.values import retype
+from tilec.passes.rewriting.walk import blocks_in
 
 
 def folded(layout: Layout, factor: int) -> Layout:
@@ -44,9 +45,8 @@ def fold_threads(block: ir.Block, factor: int) -> None:
         op = view.operation
         for result in op.results:
             _fold(result, factor)
-        for region in op.regions:
-            for inner in region.blocks:
-                fold_threads(inner, factor)
+        for inner in blocks_in(op):
+            fold_threads(inner, factor)
 
 
 def _fold(value: ir.Value, factor: int) -> None:
@@ -59,9 +59,8 @@ def sink_tiles(block: ir.Block) -> None:
     """Moves what makes tiles in a block, or inside its ops, next to what takes them first."""
     for view in reversed(list(block.operations)):
         op = view.operation
-        for region in op.regions:
-            for inner in region.blocks:
-                sink_tiles(inner)
+        for inner in blocks_in(op):
+            sink_tiles(inner)
         users = [use.owner.operation for result in op.results for use in result.uses]
         if any(map(is_tile, op.results)) and all(user.block == block for user in users):
             first = next((v.operation for v in block.operations if v.operation in users), None)

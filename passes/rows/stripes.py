@@ -11,6 +11,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.effects import whole_of
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.hardware.sizes import SECTOR_BYTES, VECTOR_BYTES
@@ -20,12 +21,7 @@ from tilec.passes.analysis.vector_width import element_bytes
 from tilec.passes.demands.kernels import MOST_STRIPES, STRIPES, is_in_line, stripes_of
 from tilec.passes.layouts.op_costs import words
 from tilec.passes.rewriting.walk import find_ops
-from tilec.passes.rows.row_kernels import (
-    RowKernel,
-    find_rows,
-    is_row,
-    row_axis,
-)
+from tilec.passes.rows.row_kernels import RowKernel, find_rows, is_row, row_axis
 from tilec.passes.rows.wrapped_rows import may_wrap
 
 LONGEST_ROW = 32768
@@ -53,7 +49,7 @@ def count_stripes(function: ir.Operation, target: Target, num_warps: int) -> tup
     rows = find_rows(function)
     if rows is None or STRIPES in function.attributes:
         return stripes_of(function), "no row that could be spread"
-    if any(isinstance(op.opview, tile.ReduceOp) for op in rows.ops):
+    if of_kind(rows.ops, tile.ReduceOp):
         stripes, why = _stripes_that_meet(rows)
     elif rows.size <= LONGEST_ROW and may_wrap(rows, Divisibility(function)):
         return 1, "its vectors are aligned where it is whole"
@@ -83,7 +79,7 @@ def _stripes_apart(rows: RowKernel, num_warps: int, lanes: int) -> tuple[int, st
 
 
 def _why_alone(function: ir.Operation, rows: RowKernel, stripes: int, target: Target) -> str | None:
-    reductions = [op for op in rows.ops if isinstance(op.opview, tile.ReduceOp)]
+    reductions = [view.operation for view in of_kind(rows.ops, tile.ReduceOp)]
     if reductions and not target.supports(Feature.CLUSTERS):
         return f"{target.name} has no clusters"
     if is_in_line(function):
