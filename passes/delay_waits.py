@@ -50,7 +50,7 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.issued_products import IssuedProduct, find_product, products_of
 from tilec.passes.rewriting.loops import behind, enclosing_ops, in_block
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
-from tilec.passes.rewriting.walk import find_ops, kernels, users_of
+from tilec.passes.rewriting.walk import blocks_in, find_ops, kernels, users_of
 from tilec.passes.roles.parts import Part, parts_of
 
 MOST_PENDING = 7
@@ -81,7 +81,7 @@ def delay_waits(module: ir.Module, context: PassContext) -> None:
 
 def _blocks(block: ir.Block) -> list[ir.Block]:
     """The blocks, this one and those inside its ops, that multiply."""
-    inner = [b for view in block.operations for r in view.operation.regions for b in r.blocks]
+    inner = [one for view in block.operations for one in blocks_in(view.operation)]
     found = [each for one in inner for each in _blocks(one)]
     return [*found, *([block] if products_of(block) else [])]
 

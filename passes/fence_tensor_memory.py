@@ -36,7 +36,7 @@ from tilec.dialects.gpu_tile.types import is_tensor_buffer
 from tilec.passes.analysis.async_readers import ends_with_products
 from tilec.passes.analysis.signals import hears_of_threads_or_products, threads_arrive_at
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.rewriting.walk import all_ops, kernels
+from tilec.passes.rewriting.walk import all_ops, blocks_in, kernels
 
 
 @tile_pass(
@@ -87,7 +87,7 @@ class _Walk:
             elif op.name in ("scf.for", "scf.while"):
                 since = self._loop(op, since)
             elif op.name == "scf.if":
-                after = [self.block(b, since) for r in op.regions for b in r.blocks]
+                after = [self.block(b, since) for b in blocks_in(op)]
                 for other in after:
                     since |= other
             else:
@@ -96,9 +96,8 @@ class _Walk:
 
     def _loop(self, loop: ir.Operation, since: _Since) -> _Since:
         entry = since | _Since(_hears(loop), _touches(loop))
-        for region in loop.regions:
-            for block in region.blocks:
-                since |= self.block(block, entry)
+        for block in blocks_in(loop):
+            since |= self.block(block, entry)
         return since
 
     def _visit(self, view: ir.OpView, since: _Since) -> _Since:

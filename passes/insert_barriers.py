@@ -58,7 +58,7 @@ from tilec.passes.analysis.shared_accesses import (
 from tilec.passes.analysis.signals import ends_products, waits_at
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import blocks_in, find_ops, kernels
 from tilec.passes.roles.threads import runs_in_one_thread
 
 LOOPS = ("scf.for", "scf.while")
@@ -268,7 +268,7 @@ class _Walk:
         the code after, too. Any other stands where it is needed, and who goes past it is free."""
         if self._surely_conflicts(op, pending):
             pending = self._sync(op, pending)
-        after = [self.block(b, pending) for r in op.regions for b in r.blocks]
+        after = [self.block(block, pending) for block in blocks_in(op)]
         if not op.regions[1].blocks:  # without an else the accesses before it are still pending
             after.append(pending)
         joined = after[0]
@@ -279,17 +279,13 @@ class _Walk:
     def _surely_conflicts(self, op: ir.Operation, pending: Pending) -> bool:
         """Whether every way through `op` meets an access that needs an order."""
         if op.name == "scf.if":
-            blocks = [list(region.blocks) for region in op.regions]
-            return (
-                all(
-                    any(
-                        self._surely_conflicts(view.operation, pending)
-                        for view in self._kernel.ops(block)
-                    )
-                    for (block,) in blocks
+            blocks = blocks_in(op)
+            return len(blocks) == len(op.regions) and all(
+                any(
+                    self._surely_conflicts(view.operation, pending)
+                    for view in self._kernel.ops(block)
                 )
-                if all(blocks)
-                else False
+                for block in blocks
             )
         return not op.regions and _conflict(self._kernel.accesses(op.opview), pending.seen)
 
@@ -318,9 +314,8 @@ class _Walk:
         pending = pending.map(lambda access: access.first_iteration(counters))
         while True:
             after = pending
-            for region in loop.regions:
-                for block in region.blocks:
-                    after = self.block(block, after)
+            for block in blocks_in(loop):
+                after = self.block(block, after)
             entry = pending | after.map(lambda access: access.next_iteration(loop, counters))
             if entry == pending:
                 return pending | after

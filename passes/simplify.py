@@ -34,7 +34,7 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.loops import is_inside
 from tilec.passes.rewriting.scalars import i1_constant, is_zero
-from tilec.passes.rewriting.walk import all_ops, find_ops, is_pure, ops_named
+from tilec.passes.rewriting.walk import all_ops, blocks_in, find_ops, is_pure, ops_named
 
 _UPSTREAM = "builtin.module(func.func(canonicalize,cse,loop-invariant-code-motion))"
 _LOOPS = ("scf.for", "scf.while")
@@ -53,9 +53,8 @@ def simplify(module: ir.Module, context: PassContext) -> None:
     for loop in ops_named(module.operation, ["scf.for"]):
         _make_branch(loop)
     for function in module.body.operations:
-        for region in function.operation.regions:
-            for block in region.blocks:
-                _simplify_block(block, {})
+        for block in blocks_in(function.operation):
+            _simplify_block(block, {})
     _drop_unused(module)
 
 
@@ -112,25 +111,23 @@ def _simplify_block(block: ir.Block, available: dict[tuple, ir.Operation]) -> No
                 continue
             available[key] = op
         elif op.name.startswith("scf."):
-            for region in op.regions:
-                for inner in region.blocks:
-                    _simplify_block(inner, available)
+            for inner in blocks_in(op):
+                _simplify_block(inner, available)
 
 
 def _form(op: ir.Operation, numbers: dict[ir.Value, int]) -> tuple:
     """Describes an op so that two on the same operands whose descriptions are equal give the same.
     Values inside its regions are named by their order, those from outside by themselves."""
     inside = []
-    for region in op.regions:
-        for block in region.blocks:
-            for argument in block.arguments:
-                numbers[argument] = len(numbers)
-            for view in block.operations:
-                inner = view.operation
-                used = tuple(numbers.get(operand, operand) for operand in inner.operands)
-                inside.append((used, _form(inner, numbers)))
-                for result in inner.results:
-                    numbers[result] = len(numbers)
+    for block in blocks_in(op):
+        for argument in block.arguments:
+            numbers[argument] = len(numbers)
+        for view in block.operations:
+            inner = view.operation
+            used = tuple(numbers.get(operand, operand) for operand in inner.operands)
+            inside.append((used, _form(inner, numbers)))
+            for result in inner.results:
+                numbers[result] = len(numbers)
     return (
         op.name,
         tuple(sorted((a, str(op.attributes[a])) for a in op.attributes)),
@@ -142,14 +139,13 @@ def _form(op: ir.Operation, numbers: dict[ir.Value, int]) -> tuple:
 def _hoist(loop: ir.Operation) -> None:
     """Moves pure ops whose operands are defined outside a loop in front of it, inner loops
     first."""
-    for region in loop.regions:
-        for block in region.blocks:
-            for view in list(block.operations):
-                op = view.operation
-                if op.name in _LOOPS:
-                    _hoist(op)
-                elif is_pure(op) and all(_is_outside(v, loop) for v in op.operands):
-                    op.move_before(loop)
+    for block in blocks_in(loop):
+        for view in list(block.operations):
+            op = view.operation
+            if op.name in _LOOPS:
+                _hoist(op)
+            elif is_pure(op) and all(_is_outside(v, loop) for v in op.operands):
+                op.move_before(loop)
 
 
 def _make_branch(loop: ir.Operation) -> None:

@@ -49,7 +49,7 @@ from tilec.passes.demands.kernels import PROGRAM_LIMIT, SIZE_LIMITS, has_narrow_
 from tilec.passes.rewriting.loops import behind, find_loops, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, scalar_op
-from tilec.passes.rewriting.walk import all_ops, kernels
+from tilec.passes.rewriting.walk import all_ops, blocks_in, kernels
 
 ITERATIONS_AHEAD = 16
 """How far behind a loop's end its variable may be looked at, by copies that run ahead: more than
@@ -191,7 +191,7 @@ def _groups(function: ir.Operation) -> list[list[ir.Value]]:
     found: list[list[ir.Value]] = []
 
     for op in all_ops(function, inner_first=True):
-        blocks = [block for region in op.regions for block in region.blocks]
+        blocks = blocks_in(op)
         if op.name == "scf.for":
             columns = [list(op.results), list(blocks[0].arguments)[1:]]
         elif op.name == "scf.while":
@@ -330,7 +330,7 @@ class _Widening:
     def _control(self, op: ir.Operation) -> None:
         """Casts what goes into a loop or branch, and out of it, to the types of its arguments and
         results."""
-        blocks = [block for region in op.regions for block in region.blocks]
+        blocks = blocks_in(op)
         if op.name == "scf.for":
             kinds = [argument.type for argument in blocks[0].arguments]
             if isinstance(kinds[0], ir.IndexType):
@@ -346,9 +346,8 @@ class _Widening:
             self._match_yield(op, [value.type for value in op.results])
 
     def _match_yield(self, op: ir.Operation, kinds: Sequence[ir.Type]) -> None:
-        for region in op.regions:
-            for block in region.blocks:
-                self._match(terminator(block), 0, kinds)
+        for block in blocks_in(op):
+            self._match(terminator(block), 0, kinds)
 
     def _match(self, op: ir.Operation, first: int, kinds: Sequence[ir.Type]) -> None:
         for number, kind in enumerate(kinds, first):

@@ -29,6 +29,7 @@ from tilec.passes.analysis.intervals import (
     modulo,
 )
 from tilec.passes.demands.kernels import MOST_PER_CTA, MOST_STRIPES, is_whole
+from tilec.passes.rewriting.walk import blocks_in
 
 
 @dataclass
@@ -89,7 +90,7 @@ class IntegerProgram:
             results = [self._number(result) for result in op.results]
             if isinstance(view, tile.AssumeOp) and operands[0] is not None:
                 self._assume(view, operands[0])
-            inner = [self._read(b) for region in op.regions for b in region.blocks]
+            inner = [self._read(inside) for inside in blocks_in(op)]
             if len(results) == 1 and results[0] is not None and not inner:
                 self._describe(op, results[0])
             if inner or any(result is not None for result in results) or op.name in TERMINATORS:

@@ -37,7 +37,7 @@ from tilec.passes.contract import show_location
 from tilec.passes.demands.kernels import is_explicit
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
-from tilec.passes.rewriting.walk import role_of, users_of
+from tilec.passes.rewriting.walk import blocks_in, role_of, users_of
 
 
 @dataclass
@@ -97,16 +97,14 @@ class _Lifetimes:
         self._groups: OpMap[tuple[int, int]] = OpMap()
         self._visit(function)
         for op in self._position:
-            for region in op.regions:
-                for block in region.blocks:
-                    self._group_roles(block)
+            for block in blocks_in(op):
+                self._group_roles(block)
 
     def _visit(self, op: ir.Operation) -> None:
         self._position[op] = len(self._position)
-        for region in op.regions:
-            for block in region.blocks:
-                for inner in block.operations:
-                    self._visit(inner.operation)
+        for block in blocks_in(op):
+            for inner in block.operations:
+                self._visit(inner.operation)
         self._end[op] = len(self._position)
 
     def _group_roles(self, block: ir.Block) -> None:

@@ -30,7 +30,7 @@ from tilec.passes.analysis.piecewise_runs import Run, runs_of
 from tilec.passes.analysis.vector_width import element_bytes, provable_width
 from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
 from tilec.passes.rewriting.loops import is_inside
-from tilec.passes.rewriting.walk import all_ops, kernel_of
+from tilec.passes.rewriting.walk import all_ops, blocks_in, kernel_of
 
 SUBJECT = "registers"
 """What reports of too many are about; `jit` warns of each."""
@@ -142,11 +142,12 @@ class _Pressure:
                 held -= self._size(result)
             operands = list(op.operands)
             needed = self._holding(operands)
-            if list(op.regions):
+            inside = blocks_in(op)
+            if inside:
                 outer = {v for v in self._holding(_read_inside(op)) if not is_inside(v, op)}
                 repeats = op.name in ("scf.for", "scf.while")
                 around = live.union(outer) if repeats else live
-                for inner in (self.most(b, around) for r in op.regions for b in r.blocks):
+                for inner in (self.most(block, around) for block in inside):
                     if inner.registers > most:
                         most, place = inner.registers, inner.op
                 needed |= outer
@@ -178,7 +179,7 @@ class _Pressure:
                     given = (v for op in each.ops for v in op.operands if v not in results)
                     self._awaited.update(given)
             else:
-                for inner in (b for region in each.regions for b in region.blocks):
+                for inner in blocks_in(each):
                     self.note_runs(inner)
 
     def _look_through(self, operations: list[ir.Operation]) -> None:

@@ -113,8 +113,8 @@ def with_iteration_arguments(
         before.replace_all_uses_with(after)
     for view in list(old.operations):
         block.append(view.operation)
-    *_, last = block.operations
-    replace_yield(last.operation, [*last.operands, *fresh])
+    last = terminator(block)
+    replace_yield(last, [*last.operands, *fresh])
     for before, after in zip(loop.results, new.results, strict=False):
         before.replace_all_uses_with(after)
     loop.erase()
@@ -171,14 +171,12 @@ def clone_mapped(op: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> ir.Opera
 
 def behind(op: ir.Operation) -> ir.Operation:
     """The op that follows `op` in its block."""
-    block = [view.operation for view in op.block.operations]
-    return block[block.index(op) + 1]
+    return ir.InsertionPoint.after(op).ref_operation.operation
 
 
 def terminator(block: ir.Block) -> ir.Operation:
     """The last op of a block."""
-    *_, last = block.operations
-    return last.operation
+    return block.operations[-1].operation
 
 
 def replace_yield(old: ir.Operation, values: Sequence[ir.Value]) -> None:
