@@ -1,18 +1,18 @@
 """Attributes and types of `gpu_tile`: register layouts, layouts of shared and tensor memory,
 buffers, barriers, rings, tensor maps, and tiles that the tensor cores still write.
 
-IRDL gives Python no access to parameters, so they are read from the text, once per distinct text.
+IRDL gives Python no access to parameters, so they are read from the text, once a type (`kept.py`).
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from mlir import ir
 
+from tilec.dialects.kept import kept
 from tilec.dialects.types import bit_width, byte_width, encoding
 from tilec.hardware.layout import Layout, parse_layout
 from tilec.hardware.shared_layout import SharedLayout, parse_shared_layout
@@ -30,10 +30,6 @@ irdl.type @ring
 irdl.type @tensor_map
 irdl.type @pending { %t = irdl.base "!builtin.tensor" irdl.parameters(tile: %t) }
 """
-
-_KEPT = 64
-"""Parsed types of each kind: more than a kernel has, but few, since each keeps its MLIR context, of
-1.3 MB, alive."""
 
 BOX_ALIGNMENT = 128
 """Where a box of the copy engine may start in shared memory, in bytes (PTX ISA 9.0,
@@ -55,6 +51,7 @@ def layout_of(value: Any) -> Layout:
     return layout_in(encoding(value))
 
 
+@kept
 def layout_in(attribute: ir.Attribute | None) -> Layout:
     """The layout a layout attribute holds. ValueError if it is none or does not read."""
     match = _LAYOUT.fullmatch(str(attribute))
@@ -77,13 +74,13 @@ def ring_type() -> ir.Type:
 
 def is_ring(value: ir.Value) -> bool:
     """Whether a value is `!gpu_tile.ring`."""
-    return _own(value) == "!gpu_tile.ring"
+    return _own(_type(value)) == "!gpu_tile.ring"
 
 
 def wrong_counter(value: ir.Value) -> str | None:
     """Says why a value cannot count what arrives in slots, as it is neither mbarriers nor a ring;
     None if it can."""
-    counts = str(value.type) in ("!gpu_tile.barrier", "!gpu_tile.ring")
+    counts = _own(value.type) in ("!gpu_tile.barrier", "!gpu_tile.ring")
     return None if counts else f"'barrier' must be mbarriers or a ring, found {value.type}"
 
 
@@ -99,39 +96,46 @@ def pending_type(tile: ir.Type) -> ir.Type:
 
 def tile_of(value: Any) -> ir.Type:
     """The tile type inside a pending value (or type). ValueError if it is none."""
-    type_ = value if isinstance(value, ir.Type) else value.type
-    return _parse_pending(type_.context, str(type_))
+    return _pending_tile(_type(value))
 
 
-def _own(value: Any) -> str:
-    """The text of a type that may be of this dialect, which MLIR has no class for; "" for others,
-    because most are, and printing one takes long."""
-    type_ = value if isinstance(value, ir.Type) else value.type
+@kept
+def _pending_tile(type_: ir.Type) -> ir.Type:
+    match = _PENDING.fullmatch(str(type_))
+    if not match:
+        raise ValueError(f"expected a pending tile, found {type_}")
+    return ir.Type.parse(match[1], type_.context)
+
+
+def _type(value: Any) -> ir.Type:
+    return value if isinstance(value, ir.Type) else value.type
+
+
+@kept
+def _own(type_: ir.Type) -> str:
+    """The text of a type that may be of this dialect, which MLIR has no class for; "" for
+    others."""
     return str(type_) if type(type_) is ir.Type else ""
 
 
 def is_pending(value: Any) -> bool:
     """Whether a value (or type) is `!gpu_tile.pending`."""
-    return _PENDING.fullmatch(_own(value)) is not None
-
-
-@lru_cache(maxsize=_KEPT)
-def _parse_pending(context: ir.Context, text: str) -> ir.Type:
-    match = _PENDING.fullmatch(text)
-    if not match:
-        raise ValueError(f"expected a pending tile, found {text}")
-    return ir.Type.parse(match[1], context)
+    return _own(_type(value)).startswith("!gpu_tile.pending<")
 
 
 def is_buffer(value: Any) -> bool:
     """Whether a value (or type) is a shared-memory buffer."""
-    text = _own(value)
-    return text.startswith("!gpu_tile.buffer<") and not _TENSOR_BUFFER.fullmatch(text)
+    return _own(_type(value)).startswith("!gpu_tile.buffer<") and not is_tensor_buffer(value)
 
 
 def is_tensor_buffer(value: Any) -> bool:
     """Whether a value (or type) is a buffer in tensor memory."""
-    return _TENSOR_BUFFER.fullmatch(_own(value)) is not None
+    return _is_tensor_buffer(_type(value))
+
+
+@kept
+def _is_tensor_buffer(type_: ir.Type) -> bool:
+    return _TENSOR_BUFFER.fullmatch(_own(type_)) is not None
 
 
 @dataclass(frozen=True)
@@ -189,16 +193,15 @@ class BufferType:
 
 def buffer_of(value: Any) -> BufferType:
     """The parsed type of a buffer value (or of a buffer type). ValueError if it does not read."""
-    type_ = value if isinstance(value, ir.Type) else value.type
-    return _parse_buffer(type_.context, str(type_))
+    return _parsed_buffer(_type(value))
 
 
-@lru_cache(maxsize=_KEPT)
-def _parse_buffer(context: ir.Context, text: str) -> BufferType:
-    match = _BUFFER.fullmatch(text)
+@kept
+def _parsed_buffer(type_: ir.Type) -> BufferType:
+    match = _BUFFER.fullmatch(str(type_))
     if not match:
-        raise ValueError(f"expected a shared-memory buffer, found {text}")
-    tile = ir.RankedTensorType(ir.Type.parse(match[1], context))
+        raise ValueError(f"expected a shared-memory buffer, found {type_}")
+    tile = ir.RankedTensorType(ir.Type.parse(match[1], type_.context))
     return BufferType(tuple(tile.shape), tile.element_type, parse_shared_layout(match[2]))
 
 
@@ -244,16 +247,15 @@ class TensorBuffer:
 
 def tensor_buffer_of(value: Any) -> TensorBuffer:
     """The parsed type of a buffer in tensor memory. ValueError if it is none or does not read."""
-    type_ = value if isinstance(value, ir.Type) else value.type
-    return _parse_tensor_buffer(type_.context, str(type_))
+    return _parsed_tensor_buffer(_type(value))
 
 
-@lru_cache(maxsize=_KEPT)
-def _parse_tensor_buffer(context: ir.Context, text: str) -> TensorBuffer:
-    match = _TENSOR_BUFFER.fullmatch(text)
+@kept
+def _parsed_tensor_buffer(type_: ir.Type) -> TensorBuffer:
+    match = _TENSOR_BUFFER.fullmatch(str(type_))
     if not match:
-        raise ValueError(f"expected a buffer in tensor memory, found {text}")
-    tile = ir.RankedTensorType(ir.Type.parse(match[1], context))
+        raise ValueError(f"expected a buffer in tensor memory, found {type_}")
+    tile = ir.RankedTensorType(ir.Type.parse(match[1], type_.context))
     layout = parse_tensor_memory_layout(match[2])
     if bit_width(tile.element_type) > COLUMN_BITS:
         raise ValueError(f"tensor memory has columns of 32 bits, found {tile.element_type}")
