@@ -28,6 +28,14 @@ _cext.globals.append_dialect_search_prefix("tilec.dialects")
 
 NAMESPACES = ("tile.", "gpu_tile.")
 """How the names of these ops begin: cheaper to look at than an op's class."""
+_CLASSES: dict[str, type[TileOp]] = {}
+"""The classes of these ops by name."""
+
+
+def class_of(op: ir.Operation) -> type[TileOp] | None:
+    """The class of an op of these dialects, None for another's. Its name tells, of which a view
+    takes ten times as long to make."""
+    return _CLASSES.get(op.name)
 
 
 class _Field:
@@ -181,6 +189,7 @@ class TileOp(OpTraits):
         cls.REGIONS = tuple(f for f in fields if isinstance(f, Region))
         for index, region in enumerate(cls.REGIONS):
             region.index = index
+        _CLASSES[cls.OPERATION_NAME] = cls
 
     @classmethod
     def infer_types(cls, *operands: Any, **attributes: Any) -> list[ir.Type]:

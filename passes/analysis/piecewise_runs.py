@@ -54,13 +54,14 @@ def runs_of(block: ir.Block) -> Iterator[ir.Operation | Run]:
     met: list[ir.Operation] = []
     for view in block.operations:
         op = view.operation
-        if _goes_with(op, ops):
+        is_large = _is_large(op)
+        if is_large and ops and _lie_alike(op, ops[0]):
             ops.append(op)
         elif ops and op.name in _IN_FRONT and not _reads(op, ops):
             ahead.append(op)
         else:
             yield from [_run(ahead, ops)] if _holds_two(ops) else met
-            ahead, ops, met = [], [op] if _is_large(op) else [], []
+            ahead, ops, met = [], [op] if is_large else [], []
         met.append(op)
     yield from [_run(ahead, ops)] if _holds_two(ops) else met
 
@@ -95,10 +96,8 @@ def _is_large(op: ir.Operation) -> bool:
     return all(not is_tile(v) or layout_of(v) == same for v in op.operands)
 
 
-def _goes_with(op: ir.Operation, ops: list[ir.Operation]) -> bool:
-    if not ops or not _is_large(op):
-        return False
-    return layout_of(op.results[0]) == layout_of(ops[0].results[0])
+def _lie_alike(one: ir.Operation, other: ir.Operation) -> bool:
+    return layout_of(one.results[0]) == layout_of(other.results[0])
 
 
 def _reads(op: ir.Operation, ops: list[ir.Operation]) -> bool:

@@ -10,7 +10,7 @@ from mlir import ir
 from mlir.rewrite import RewritePatternSet, walk_and_apply_patterns
 
 from tilec.dialects.gpu_tile import AllocOp, BufferView, RoleOp
-from tilec.dialects.op import TileOp
+from tilec.dialects.op import class_of
 
 MODULES = ("builtin.module", "gpu.module")
 """Ops that hold functions."""
@@ -34,8 +34,13 @@ def kernel_of(op: ir.Operation) -> ir.Operation:
 
 def is_pure(op: ir.Operation) -> bool:
     """Whether an op of our dialects does nothing but compute its results."""
-    view = op.opview
-    return isinstance(view, TileOp) and view.PURE
+    kind = class_of(op)
+    return kind is not None and kind.PURE
+
+
+def is_of(op: ir.Operation, *kinds: type) -> bool:
+    """Whether an op is of one of these classes, as `isinstance` of its view says."""
+    return op.name in _names_of(kinds)
 
 
 def all_ops(inside: ir.Operation, *, inner_first: bool = False) -> list[ir.Operation]:
