@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection
 
 from mlir import ir
 
 from tilec.dialects.effects import whole_of, written_by
+from tilec.dialects.op import TileOp, class_of
 from tilec.dialects.tile import Atomic, FenceOp, InlinePtxOp
 from tilec.passes.rewriting.walk import all_ops, kernel_of
 
@@ -31,6 +33,8 @@ def read_ahead_hazard(op: ir.Operation, arrays: Collection[ir.Value], where: str
     """
     arrays = {whole_of(array) for array in arrays}
     for inner in all_ops(op, inner_first=True):
+        if not _concerns_memory(class_of(inner)):
+            continue
         view = inner.opview
         if any(array in arrays for array in written_by(view)):
             return f"'{inner.name}' in {where} writes an array that a copy reads"
@@ -41,7 +45,15 @@ def read_ahead_hazard(op: ir.Operation, arrays: Collection[ir.Value], where: str
     return None
 
 
+@functools.cache
+def _concerns_memory(kind: type[TileOp] | None) -> bool:
+    """Whether ops of a class may write memory or order accesses to it."""
+    if kind is None:
+        return False
+    return bool(kind.WRITES) or issubclass(kind, (FenceOp, Atomic, InlinePtxOp))
+
+
 def _writes(op: ir.Operation, arrays: Collection[ir.Value]) -> bool:
     """Whether the kernel around `op` writes one of `arrays` anywhere."""
-    ops = all_ops(kernel_of(op))
-    return any(array in arrays for inner in ops for array in written_by(inner.opview))
+    writers = [inner for inner in all_ops(kernel_of(op)) if _concerns_memory(class_of(inner))]
+    return any(array in arrays for inner in writers for array in written_by(inner.opview))
