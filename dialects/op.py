@@ -38,6 +38,11 @@ def class_of(op: ir.Operation) -> type[TileOp] | None:
     return _CLASSES.get(op.name)
 
 
+def names_where(holds: Callable[[type[TileOp]], bool]) -> frozenset[str]:
+    """The names of the ops of these dialects whose class is such."""
+    return frozenset(name for name, kind in _CLASSES.items() if holds(kind))
+
+
 class _Field:
     name: str
 

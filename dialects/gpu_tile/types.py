@@ -123,6 +123,12 @@ def is_pending(value: Any) -> bool:
     return _own(_type(value)).startswith("!gpu_tile.pending<")
 
 
+def is_tiled(value: Any) -> bool:
+    """Whether a value (or type) is a tile, or one that is on its way."""
+    type_ = _type(value)
+    return isinstance(type_, ir.RankedTensorType) or is_pending(type_)
+
+
 def is_buffer(value: Any) -> bool:
     """Whether a value (or type) is a shared-memory buffer."""
     return _own(_type(value)).startswith("!gpu_tile.buffer<") and not is_tensor_buffer(value)

@@ -21,7 +21,13 @@ from mlir import ir
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import BufferLoadOp, ConvertLayoutOp, MmaOp
-from tilec.dialects.gpu_tile.types import is_pending, is_tensor_buffer, layout_of, tile_of
+from tilec.dialects.gpu_tile.types import (
+    is_pending,
+    is_tensor_buffer,
+    is_tiled,
+    layout_of,
+    tile_of,
+)
 from tilec.dialects.tile import GatherOp, LoadOp, ReshapeOp, TransposeOp
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.hardware.sizes import WORD_BYTES
@@ -104,7 +110,7 @@ def tiles_apart(function: ir.Operation, block: ir.Block) -> set[ir.Value]:
 
 def registers_of(value: ir.Value, apart: Collection[ir.Value] = (), index_bits: int = 64) -> int:
     """The 32-bit registers of a thread that one tile or scalar takes; 0 for what is neither."""
-    if not _is_tiled(value):
+    if not is_tiled(value):
         return int(isinstance(value.type, (ir.IntegerType, ir.IndexType, ir.FloatType)))
     kind = tile_of(value) if is_pending(value) else value
     of = element(kind)
@@ -293,13 +299,13 @@ class _Pressure:
         op takes them."""
         if value not in self._loaded or value in self._apart or value in self._awaited:
             return False
-        return _is_tiled(value) and _goes_to_one_op(value)
+        return is_tiled(value) and _goes_to_one_op(value)
 
     def _is_fragment(self, value: ir.Value) -> bool:
         """Whether a tile comes from a buffer, maybe by cheap ops, for matrix instructions of the
         same block. It is then loaded in front of them; where registers are short, a part in front
         of each."""
-        if value not in self._from_buffer or not _is_tiled(value):
+        if value not in self._from_buffer or not is_tiled(value):
             return False
         return self._goes_to_products(value)
 
@@ -341,11 +347,6 @@ def _step(op: ir.Operation, nest: _Nest | None) -> _Step:
 def _made(user: ir.OpView) -> ir.Value | None:
     op = user.operation
     return op.results[0] if len(op.results) else None
-
-
-def _is_tiled(value: ir.Value) -> bool:
-    """Whether a value is a tile, or one that is on its way."""
-    return is_tile(value) or is_pending(value)
 
 
 def _passes_on(op: ir.Operation) -> bool:
