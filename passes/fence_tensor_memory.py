@@ -33,6 +33,7 @@ from tilec.dialects.gpu_tile import (
     SyncOp,
 )
 from tilec.dialects.gpu_tile.types import is_tensor_buffer
+from tilec.dialects.op import class_of
 from tilec.passes.analysis.async_readers import ends_with_products
 from tilec.passes.analysis.signals import hears_of_threads_or_products, threads_arrive_at
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -70,7 +71,12 @@ def _is_access(view: ir.OpView) -> bool:
 
 
 def _touches(op: ir.Operation) -> bool:
-    return any(_is_access(inner.opview) for inner in all_ops(op))
+    return any(_is_access(inner.opview) for inner in _ours(op))
+
+
+def _ours(inside: ir.Operation) -> list[ir.Operation]:
+    """What is inside an op, without upstream's ops, which know of no tensor memory."""
+    return [op for op in all_ops(inside) if class_of(op) is not None]
 
 
 class _Walk:
@@ -118,7 +124,7 @@ class _Walk:
 
 
 def _hears(loop: ir.Operation) -> bool:
-    views = (op.opview for op in all_ops(loop))
+    views = (op.opview for op in _ours(loop))
     return any(isinstance(view, SyncOp) or hears_of_threads_or_products(view) for view in views)
 
 

@@ -39,6 +39,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.ring import COPIES
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
+from tilec.dialects.op import class_of
 from tilec.dialects.traits import Until
 from tilec.dialects.types import is_array
 from tilec.passes.analysis.signals import threads_arrive_at, waits_at
@@ -60,7 +61,7 @@ def insert_fences(module: ir.Module, context: PassContext) -> None:
 
 
 def _fence(function: ir.Operation) -> None:
-    ops = [op.opview for op in all_ops(function)]
+    ops = [op.opview for op in all_ops(function) if class_of(op) is not None]
     readers = [op for op in ops if read_late_by(op)]
     touched = OpSet(_root(buffer) for reader in readers for buffer in _shared(read_late_by(reader)))
     loads = _last_loads(ops)

@@ -54,17 +54,15 @@ from tilec.passes.layouts.maps import (
     whole_layout,
 )
 from tilec.passes.rewriting.scalars import i32_constant
-from tilec.passes.rewriting.walk import all_ops, kernel_of
+from tilec.passes.rewriting.walk import kernel_of, ops_named
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.BUFFERS)
 def split_conversions(module: ir.Module, context: PassContext) -> None:
     """Routes what moves between threads: shuffles, or shared memory."""
-    for op in all_ops(module.operation):
-        split = _RULES.get(op.name)
-        if split is not None:
-            with ir.InsertionPoint(op), op.location:
-                split(op.opview, context)
+    for op in ops_named(module.operation, _RULES):
+        with ir.InsertionPoint(op), op.location:
+            _RULES[op.name](op.opview, context)
 
 
 def _split_conversion(op: ConvertLayoutOp, context: PassContext) -> None:

@@ -57,7 +57,7 @@ from tilec.passes.layouts.partners import partners
 from tilec.passes.layouts.scan_layout import split_levels
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import binary, constant
-from tilec.passes.rewriting.walk import all_ops, find_ops, kernels
+from tilec.passes.rewriting.walk import find_ops, kernels, ops_named
 
 MOST_ROWS_BYTES = 4096
 """Counts of a histogram, a row for each warp: 256 bins of four warps. Not timed: few enough to be
@@ -68,7 +68,7 @@ zeroed and added up in a few instructions a thread."""
 def split_reductions(module: ir.Module, context: PassContext) -> None:
     """Routes reductions, scans and exchanges across warps, takes and histograms through shared
     memory."""
-    found = [op for op in all_ops(module.operation) if op.name in _RULES]
+    found = ops_named(module.operation, _RULES)
     for function in kernels(module):
         _begin_together(function)
     for op in found:
