@@ -22,6 +22,21 @@ def test_large_tiles_that_are_rearranged(product: Drawn, monkeypatch: pytest.Mon
     assert product.complaint() is None
 
 
+@pytest.mark.parametrize(
+    "product",
+    [
+        Drawn(7616, 2240, 1, "bf16", "TT"),
+        Drawn(1, 7616, 3, "f16", "TN"),
+        Drawn(1, 1, 1, "f8", "NN"),
+    ],
+    ids=str,
+)
+def test_rows_and_columns(product: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose strides are 1 twice, of which one leads nowhere."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    assert product.complaint() is None
+
+
 def test_drawn_choices_compile(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
