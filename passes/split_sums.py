@@ -29,7 +29,8 @@ them through distributed shared memory, of which each CTA gets as much as it sen
 1. In as many parts as `tile.sum_parts` says: the author's demand, or what `tl.auto` comes to
    (`tilec/call/auto_tiles.py`). `programs/sum_parts.py` says which loops can be in parts.
 2. What stands in front of the loop all CTAs do, and behind it each for its stripe of the sum, rows
-   or columns (`programs/cut_tiles.py`). What does not follow from the sum the first one stores.
+   or columns (`programs/cut_tiles.py`): it stores it, or scatters it by its stripe of the indices.
+   What does not follow from the sum the first one stores.
 
 Does not handle: sums that start from anything but zero; kernels with effects up to the end of the
 loop, or behind it with others than stores; loops in branches; programs that CTAs or clusters share
@@ -48,7 +49,15 @@ from tilec.dialects.types import element, shape, with_shape
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import STRIPES
-from tilec.passes.programs.cut_tiles import Cut, find_cut, following, operands_in_stripes
+from tilec.passes.programs.cut_tiles import (
+    Cut,
+    Writer,
+    find_cut,
+    following,
+    operands_in_stripes,
+    stores_of,
+    tiles_of,
+)
 from tilec.passes.programs.sum_parts import (
     find_shared,
     find_sum,
@@ -96,7 +105,7 @@ def _split(function: ir.Operation, loop: ir.Operation, parts: int) -> None:
     stripes = _Stripes(cut, first, parts)
     with ir.InsertionPoint(rest[0]), loop.location:
         stripes.add_up()
-    stores = [op.opview for op in rest if isinstance(op.opview, tile.StoreOp)]
+    stores = stores_of(rest)
     cuttable = following(cut.sums, rest, stores)
     for store in stores:
         if store in cuttable:
@@ -123,13 +132,17 @@ class _Stripes:
         for value, total in zip(used, found, strict=True):
             self._found[value, axis] = total
 
-    def store(self, op: tile.StoreOp) -> None:
+    def store(self, op: Writer) -> None:
         """Lets a store write this CTA's stripe."""
         dim = self._cut.dim_of(op)
         if dim is None:
             raise InternalError("a tile behind a sum in parts comes in no stripes")
-        op.operation.operands[0] = self._of(op.value, dim)
-        self._move(op, dim)
+        own = {value: self._of(value, dim) for value in tiles_of(op)}
+        for number, operand in enumerate(op.operation.operands):
+            if operand in own:
+                op.operation.operands[number] = own[operand]
+        if isinstance(op, tile.StoreOp):
+            self._move(op, dim)
 
     def drop(self) -> None:
         """Erases what nobody uses any more."""
