@@ -24,6 +24,7 @@ from tilec.costs.machine import usual_machine
 from tilec.costs.model import predict
 from tilec.costs.work import LoopWork, Unit, Way, Work
 from tilec.dialects.context import make_context
+from tilec.examples.convolution import convolve
 from tilec.examples.grouped_gemm import grouped_gemm
 from tilec.examples.matmul import matmul
 from tilec.examples.tile_scales import tile_scaled_matmul
@@ -634,6 +635,17 @@ def test_the_fastest_tiles_may_have_longer_steps_where_there_is_room_for_slots()
 
     assert (64, 64, 128) in steps(192, 832, 7808)
     assert (128, 256, 128) not in steps(4096, 4096, 4096)
+
+
+def test_gathered_operands_take_slots_too() -> None:
+    """Of a convolution: 128 x 64 pixels and 64 x 128 weights of 2 bytes a step."""
+    x, y = array(2, 32, 32, 128), array(2, 32, 32, 128)
+    values = {"x": x, "w": array(3, 3, 128, 128), "y": y}
+    given = {"STRIDE": 1, "PAD": 1, "BM": 128, "BN": 128, "BK": 64}
+    wanted = specialize(convolve.parameters, {**values, **given})
+    module = convolve._programs.module(wanted, HOPPER)
+    work = work_of(module, wanted.parameters, values, HOPPER).work
+    assert max(loop.staged_bytes for loop in work.loops) == 2 * (128 * 64 + 64 * 128)
 
 
 def test_short_sides_want_rates_that_were_fitted() -> None:

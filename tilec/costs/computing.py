@@ -39,18 +39,18 @@ class Source:
     """Where the operand `tile` of a dot comes from: `load`, whose result is transposed on the way
     where it `is_transposed`."""
 
-    load: tile.LoadOp
+    load: tile.LoadOp | tile.GatherOp
     tile: ir.Value
     is_transposed: bool
 
 
 def source_of(operand: ir.Value) -> Source | None:
-    """The load of an operand, or of the one tile that it is computed from element by element; None
-    where it comes from elsewhere."""
+    """The load, or gather, of an operand, or of the one tile that it is computed from element by
+    element; None where it comes from elsewhere."""
     value, is_transposed = operand, False
     while (op := defining_op(value)) is not None:
         view = op.opview
-        if isinstance(view, tile.LoadOp):
+        if isinstance(view, (tile.LoadOp, tile.GatherOp)):
             return Source(view, operand, is_transposed)
         tiles = [v for v in op.operands if is_tile(v)]
         varying = [v for v in tiles if not _is_constant(v)]
@@ -64,7 +64,7 @@ def source_of(operand: ir.Value) -> Source | None:
     return None
 
 
-def is_used_twice(load: tile.LoadOp) -> bool:
+def is_used_twice(load: tile.LoadOp | tile.GatherOp) -> bool:
     """Whether a loaded tile is an operand of dots and used in registers, too."""
     users = list(_users(load.result))
     dots = [user for user in users if isinstance(user.opview, tile.DotOp)]

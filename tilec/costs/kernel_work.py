@@ -166,7 +166,7 @@ class _Found:
     atomics: set[str] = field(default_factory=set)
     stored: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
-    def is_new(self, load: tile.LoadOp) -> bool:
+    def is_new(self, load: tile.LoadOp | tile.GatherOp) -> bool:
         """Whether a load is met for the first time: what several dots read comes once."""
         is_new = load.operation not in self.loads
         self.loads.append(load.operation)
