@@ -27,6 +27,7 @@ from tilec.dialects.context import make_context
 from tilec.examples.convolution import convolve
 from tilec.examples.grouped_gemm import grouped_gemm
 from tilec.examples.matmul import matmul
+from tilec.examples.quantized_weights import quantized_matmul
 from tilec.examples.tile_scales import tile_scaled_matmul
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
@@ -635,6 +636,76 @@ def test_the_fastest_tiles_may_have_longer_steps_where_there_is_room_for_slots()
 
     assert (64, 64, 128) in steps(192, 832, 7808)
     assert (128, 256, 128) not in steps(4096, 4096, 4096)
+
+
+def test_columns_between_powers_of_two_where_they_fill_the_device() -> None:
+    """120 tiles of 128 x 192 on 132 multiprocessors, for 90 of 128 x 256; the usual ones where
+    there are many rounds, and where what has the columns is computed."""
+    one = taken(matmul, product(1280, 2304, 4096))[0]
+    assert (one["BM"], one["BN"]) == (128, 192)
+    assert taken(matmul, product(8192, 8192, 8192))[0]["BN"] == 256
+
+    @tilec.kernel(grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))
+    def halved(
+        a: tl.array,
+        b: tl.array,
+        c: tl.array,
+        BM: tl.const = tl.auto,
+        BN: tl.const = tl.auto,
+        BK: tl.const = tl.auto,
+    ):
+        m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+        acc = tl.zeros((BM, BN), tl.f32)
+        for k in tl.range(0, a.shape[1], BK):
+            x, y = tl.load(a, (m, k), (BM, BK)), tl.load(b, (k, n), (BK, BN))
+            acc = tl.dot(x, y + y.to(tl.f32).to(y.dtype), acc)
+        tl.store(c, (m, n), acc.to(c.dtype))
+
+    sides = {1 << number for number in range(4, 9)}
+    every = taken(halved, product(1280, 2304, 4096))
+    assert {each["BN"] for each in every} <= sides
+    ragged = product(1280, 2301, 4096)  # whose rows no copy engine moves
+    assert {each["BN"] for each in taken(matmul, ragged)} <= sides
+
+
+def test_columns_between_must_promise_more_than_the_model_errs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They promise 1.27 times the speed."""
+    wary = replace(H200, other_rates=replace(H200.rates, between_gain=1.4))
+    monkeypatch.setattr("tilec.call.auto_tiles.usual_machine", lambda _: wary)
+    assert taken(matmul, product(1280, 2304, 4096))[0]["BN"] in (64, 128, 256)
+
+
+def test_parts_must_promise_more_than_the_model_errs(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = product(104, 1536, 13824)
+    call = class_of(specialize(matmul.parameters, values).parameters, values, H200)
+    assert choices(matmul, values).order(call)[0].parts > 1
+    wary = replace(H200, other_rates=replace(H200.rates, parts_gain=10))
+    monkeypatch.setattr("tilec.call.auto_tiles.usual_machine", lambda _: wary)
+    matmul._programs.choices(specialize(matmul.parameters, values), HOPPER)._last = None
+    assert choices(matmul, values).order(call)[0].parts == 1
+
+
+def test_what_makes_operands_takes_a_programs_threads() -> None:
+    """Weights of 4 bits, nine instructions for two of them, in a few warps; not what follows a
+    product, as of losses, and nothing where operands are loaded as they are."""
+    values = {"a": array(8, 512, dtype="f16"), "packed": array(256, 1024, dtype="i8")}
+    values |= {name: array(4, 1024, dtype="f16") for name in ("scales", "zeros")}
+    values |= {"c": array(8, 1024, dtype="f16")}
+    given = {"GROUP": 128, "BM": 16, "BN": 32, "STAGES": 4}
+    wanted = specialize(quantized_matmul.parameters, {**values, **given})
+    module = quantized_matmul._programs.module(wanted, HOPPER)
+    work = work_of(module, wanted.parameters, values, HOPPER).work
+    loop = max(work.loops, key=lambda one: one.prepared)
+    assert 64 * 32 * 4 < loop.prepared <= loop.computed
+    none = replace(work, loops=tuple(replace(one, prepared=0) for one in work.loops))
+    assert predict(work, H200).us > 1.2 * predict(none, H200).us
+    plain = product(512, 512, 512) | {"BM": 64, "BN": 64, "BK": 64}
+    wanted = specialize(matmul.parameters, plain)
+    module = matmul._programs.module(wanted, HOPPER)
+    work = work_of(module, wanted.parameters, plain, HOPPER).work
+    assert [loop.prepared for loop in work.loops] == [0] * len(work.loops)
 
 
 def test_gathered_operands_take_slots_too() -> None:

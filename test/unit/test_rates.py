@@ -26,7 +26,7 @@ FORMULAS = {
     "tilec/costs/operand_work.py": set[str](),
     "tilec/ops/aligned_operands.py": set[str](),
     "tilec/costs/computing.py": {"_SCAN"},
-    "tilec/call/auto_tiles.py": {"MOST_TILES", "DEEPENED", "SHOWN"},
+    "tilec/call/auto_tiles.py": {"MOST_TILES", "DEEPENED", "BETWEEN", "SHOWN"},
     "tilec/ops/product_facts.py": set[str](),
     "tilec/ops/product_work.py": {
         "MOST_WAITING",

@@ -74,9 +74,9 @@ LEAST_SIDE = 16
 9.0, "mma": m16n8)."""
 ROWS = (64, 128, 256)
 """Of tiles that warpgroups multiply, whole ones of theirs (PTX ISA 9.0, "wgmma": m64)."""
-COLUMNS = (32, 64, 128, 256)
-"""Columns of theirs: 96, 160, 192 and 224 were chosen more often than they were the
-fastest (17 drawn products, H200)."""
+COLUMNS, COLUMNS_BETWEEN = (32, 64, 128, 256), (96, 160, 192, 224)
+"""Columns of theirs that are tried with all rows, and with those that promise most: with all rows
+the latter were chosen more often than they were the fastest (17 drawn products, H200)."""
 ROWS_OF_MANY = (64, 128, THREE_WARPGROUPS)
 """The same where a loop has several dots, which have less room for sums."""
 COLUMNS_OF_MANY = (32, 64, 80, 96, 128, 192)
@@ -207,6 +207,20 @@ class AutoConstants:
         if any(tiles[name] != self.values[name] for name in deep):
             return None
         return {name: value * (2 if name in deep else 1) for name, value in tiles.items()}
+
+    def between(self, tiles: Mapping[str, int]) -> list[dict[str, int]]:
+        """The tiles with columns between powers of two, where warpgroups multiply one dot."""
+        names = {self._roles.dots[name][0]: name for name in filter(self.may_be_narrow, tiles)}
+        rows = tiles[names["m"]] if "m" in names else USUAL_SIDE
+        if "n" not in names or not self._target.supports(Feature.WGMMA) or rows < ROWS[0]:
+            return []
+        most = USUAL_SIDE * WIDEST_N // rows
+        return [{**tiles, names["n"]: n} for n in COLUMNS_BETWEEN if n <= most]
+
+    def is_between(self, tiles: Mapping[str, int]) -> bool:
+        """Whether tiles have columns of `between`."""
+        wide = [n for n in filter(self.may_be_narrow, tiles) if self._roles.dots[n][0] == "n"]
+        return any(tiles[name] in COLUMNS_BETWEEN for name in wide)
 
     def _is_along_k(self, name: str) -> bool:
         """Whether a constant is k of dots on tensor cores, and nothing else."""

@@ -10,12 +10,17 @@ all others, the fastest first, for where lowering shows that it spills or starve
 
 Loops along rows that one tile holds get that tile (`short_rows.py`), in front of all others.
 
+Columns between powers of two (96, 160, 192, 224) are tried last, with the rows of the fastest,
+where columns are loaded as they are: they can bring the number of programs below that of
+multiprocessors, and must promise more than the model errs, `Rates.between_gain`.
+
 Where the least of these sides is longer than what it covers (a batch of 8 tokens, weights for 16
 outputs), those of single warps are candidates, too: 16 or 32 rows in place of 64 load and multiply
 less for nothing.
 
 Each candidate whose loop of products CTAs can sum in parts (pass split-sums) is ranked with its
-programs whole, and in 2, 4 and 8 parts where so many CTAs run at once.
+programs whole, and in 2, 4 and 8 parts where so many CTAs run at once; parts must promise more than
+the model errs, `Rates.parts_gain`.
 
 Then each is compared with itself in clusters of two, which load together what they share (pass
 share-copies): what L2 reads for rows that begin inside of lines may be more than it has time for.
@@ -42,7 +47,7 @@ from tilec.call.call_class import CallClass, any_class
 from tilec.call.specialization import Specialization
 from tilec.costs.kernel_work import ProgramWork, read_program
 from tilec.costs.launch_work import KernelWork, launch_work
-from tilec.costs.machine import usual_machine
+from tilec.costs.machine import Machine, usual_machine
 from tilec.costs.model import Prediction, predict
 from tilec.costs.work import ALONE, Way, Work
 from tilec.dialects.context import make_context
@@ -57,6 +62,9 @@ MOST_TILES = 24
 DEEPENED = 3
 """Tiles, the fastest by prediction, that are ranked with twice the k, too: 64 x 64 x 128 took 0.63
 to 1.00 of the time of 64 x 64 x 64 (12 products of few programs, H200)."""
+BETWEEN = 2
+"""Tiles, the fastest by prediction, whose rows are tried with columns between powers of two. Four
+others each are built for them. Not timed with more."""
 SHOWN = 6
 """Predictions that the report shows."""
 
@@ -134,7 +142,7 @@ class AutoTiles:
         usual = (tuple(self._usual.values.items()), 1)
         # The usual tiles are known to be good: others must promise more than the model errs.
         gain = machine.rates.gain if call is not None else float("inf")
-        cost = {point: found.us for point, found in predicted.items()}
+        cost = {x: self._doubt(x, machine) * found.us for x, found in predicted.items()}
         unable = float("inf") if predicted and call is not None else 0.0
         if self._can_be(usual[0], context):
             cost[usual] = cost.get(usual, unable) / gain
@@ -150,6 +158,12 @@ class AutoTiles:
         ranked += halved
         short = None if call is None else self._short(call, context)
         return ranked if short is None else [short, *ranked]
+
+    def _doubt(self, point: Point, machine: Machine) -> float:
+        """How many times as fast as others a candidate must be predicted to be."""
+        tiles, parts = point
+        gain = machine.rates.between_gain if self._usual.is_between(dict(tiles)) else 1.0
+        return gain * (machine.rates.parts_gain if parts > 1 else 1.0)
 
     def _short(self, call: CallClass, context: Context) -> Tiles | None:
         """The tile that holds a whole row, where rows are short and the kernel can have it."""
@@ -168,8 +182,9 @@ class AutoTiles:
         works = self._works(self._candidates, call, context)
         works |= self._works(self._narrow(works, call, context), call, context)
         found |= self._predictions(works, call)
+        between = self._works(self._between(found, works, call), call, context)
         deeper = self._works(self._deeper(found, works, call), call, context)
-        found |= self._predictions(deeper, call)
+        found |= self._predictions({**deeper, **between}, call)
         return dict(sorted(found.items(), key=lambda item: item[1].us))
 
     def _predictions(
@@ -225,6 +240,25 @@ class AutoTiles:
         short = [x for x in list(fastest)[:DEEPENED] if slots[x] <= roomy]
         deeper = (self._usual.deeper(dict(tiles)) for tiles in short)
         return [tuple(tiles.items()) for tiles in deeper if tiles is not None]
+
+    def _between(
+        self, found: Mapping[Point, Prediction], works: Mapping[Constants, Work], call: CallClass
+    ) -> list[Constants]:
+        """The fastest tiles with columns between powers of two, where the copy engine fills all
+        rings, by rates that were fitted to such, too."""
+        if not call.machine.rates.record:
+            return []
+        fastest = dict.fromkeys(tiles for tiles, _ in sorted(found, key=lambda x: found[x].us))
+        few = [tiles for tiles in list(fastest)[:BETWEEN] if self._loads_columns(tiles)]
+        rows = [self._usual.between(dict(tiles)) for tiles in few if _by_engine(works[tiles])]
+        return list(dict.fromkeys(tuple(tiles.items()) for each in rows for tiles in each))
+
+    def _loads_columns(self, tiles: Constants) -> bool:
+        """Whether what has a tile's columns comes from memory as it is multiplied: threads that
+        compute it have layouts of powers of two."""
+        program = self._programs[tiles]
+        fills = [] if program is None else [fill for one in program.bodies for fill in one.fills]
+        return any(operand.axis == 0 for fill in fills for operand in fill.operands)
 
     def _works(
         self, candidates: Sequence[Constants], call: CallClass, context: Context
@@ -339,9 +373,14 @@ def _with(tiles: Constants, name: str, value: int) -> Constants:
 
 def _may_share(launch: KernelWork, cluster: tuple[int, int]) -> bool:
     """Whether the copy engine fills all rings, and the grid is no shorter than a cluster."""
-    rings = [loop for loop in launch.work.loops if loop.staged_bytes]
     is_long = all(n >= side for n, side in zip(launch.grid, cluster, strict=False))
-    return is_long and bool(rings) and all(loop.way is Way.ENGINE for loop in rings)
+    return is_long and _by_engine(launch.work)
+
+
+def _by_engine(work: Work) -> bool:
+    """Whether there are rings, all filled by the copy engine."""
+    rings = [loop for loop in work.loops if loop.staged_bytes]
+    return bool(rings) and all(loop.way is Way.ENGINE for loop in rings)
 
 
 def _label(point: Point) -> str:

@@ -103,6 +103,18 @@ def instructions_of(op: ir.Operation) -> tuple[int, int]:
     return -(-size // 2) if narrow else size, 0
 
 
+def preparing(dot: ir.Operation) -> list[ir.Operation]:
+    """The elementwise ops in a dot's block that make its operands of what is loaded."""
+    found: list[ir.Operation] = []
+    left = [v for v in list(dot.operands)[:2] if not _is_computed(v, dot.block)]
+    while left:
+        op = defining_op(left.pop())
+        if op is not None and op.block == dot.block and is_elementwise(op) and op not in found:
+            found.append(op)
+            left += [value for value in op.operands if is_tile(value)]
+    return found
+
+
 def waits_for_product(dot: ir.Operation) -> bool:
     """Whether an operand of a dot is computed from the result of another in its block, or from
     what a loop carries: both products cannot run one behind the other."""

@@ -16,6 +16,7 @@ from tilec.costs.computing import (
     instructions_of,
     is_added_up,
     is_used_twice,
+    preparing,
     source_of,
     waits_for_product,
 )
@@ -141,6 +142,13 @@ class _Loop:
     sums: int = 0
     loaded: dict[str, int] = field(default_factory=dict)
     fills: list[Fill] = field(default_factory=list)
+    made: list[ir.Operation] = field(default_factory=list)
+
+    def add_prepared(self, dot: tile.DotOp) -> None:
+        """Notes what makes the operands of a dot, once if others read it, too."""
+        new = [op for op in preparing(dot.operation) if op not in self.made]
+        self.made += new
+        self.work.prepared += sum(instructions_of(op)[0] for op in new)
 
     def add_waiting(self, rows: int) -> None:
         """Notes that a product of so many rows waits for what is computed from another one's."""
@@ -284,6 +292,7 @@ def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
     work.unit = unit if work.unit is Unit.WARPS else work.unit
     work.columns += columns_of(m, n, unit)
     work.shared_bytes += shared_traffic(m, n, _bytes(dot.lhs), _bytes(dot.rhs), unit)
+    loop.add_prepared(dot)
     if dot.operation.parent.name == "scf.for":
         _add_operands(dot, unit, loop, found)
     if waits_for_product(dot.operation):
