@@ -334,3 +334,43 @@ def test_bounds_of_chunks_are_arguments_where_none_is_short(target: str, rows: i
 def test_what_bounds_of_chunks_come_from_decides_a_launch() -> None:
     plan = kernel_of("chunks").plan(settles=True)
     assert plan.deciding == {"rows", "chunk"}
+
+
+@pytest.mark.parametrize("rows", [1, 16, 37, 64])
+def test_from_the_end(target: str, rows: int) -> None:
+    x, out = random(rows, 64), poisoned((rows + 3, 64))
+    kernel_of("from_the_end")[2](x, out, rows)
+    chunks = x.astype(np.float64).copy()
+    for first in range(0, rows, 16):
+        chunks[first : first + 16] += x[first + 16 :].sum(0)
+    np.testing.assert_allclose(out[:rows], chunks, atol=1e-5)
+    assert np.isnan(out[rows:]).all()
+
+
+def test_from_the_end_of_nothing(target: str) -> None:
+    out = poisoned((4, 64))
+    kernel_of("from_the_end")[2](random(4, 64), out, 0)
+    assert np.isnan(out).all()
+
+
+@pytest.mark.parametrize("chunk", [16, 24])
+def test_parts(target: str, chunk: int) -> None:
+    batches, chunks, parts, each = 2, 3, 2, 3
+    x = random(batches, chunks * chunk, parts * each, 32)
+    out = poisoned(x.shape)
+    strides = (chunks * chunk * parts * each * 32, 32, parts * each * 32)
+    kernel_of("parts")[-(-chunk // 16), batches * chunks, parts](
+        x, out, batches, chunk, each, *strides
+    )
+    sums = x.reshape(batches, chunks * chunk, parts, each, 32).sum(3, dtype=np.float64)
+    np.testing.assert_allclose(out[:, :, ::each], sums, atol=1e-5)
+    assert np.isnan(out.reshape(*sums.shape[:3], each, 32)[:, :, :, 1:]).all()
+
+
+@pytest.mark.parametrize("columns", [32, 96])
+def test_rows_by_number(target: str, columns: int) -> None:
+    x, out = random(40, 112), poisoned((32, 32))
+    numbers = RNG.integers(0, 40, 32).astype(np.int32)
+    kernel_of("rows_by_number")[2](x, numbers, out, 112, columns)
+    sums = x[numbers, :columns].reshape(32, -1, 32).sum(1, dtype=np.float64)
+    np.testing.assert_allclose(out, sums, atol=1e-5)

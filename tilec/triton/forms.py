@@ -47,6 +47,14 @@ class Pointer:
     offset: Form
 
 
+@dataclass(frozen=True)
+class Trips:
+    """How often a loop goes round: `trip * step` is below `span` in its body."""
+
+    step: int
+    span: Polynomial
+
+
 class Forms:
     """The forms of one kernel's values, found as they are asked for."""
 
@@ -177,6 +185,13 @@ class Forms:
         trips = Polynomial.of(max(0, -(-span // each)))
         return inside.replaced({self.symbol("trip", variable): trips})
 
+    def trips_below(self, trip: Symbol) -> Trips | None:
+        """What the trips of a loop are below; None where its bounds have no form."""
+        low, high, step = map(self.integer, trip.value.owner.parent.operands[:3])
+        if low is None or high is None or step is None or (step.constant or 0) < 1:
+            return None
+        return Trips(step.constant or 1, high - low)
+
     def _remember(self, value: Value, form: Polynomial) -> None:
         """The form of what a loop carries while the loop is looked at."""
         if value.type.pointee is None:
@@ -290,8 +305,25 @@ def _sum(forms: Forms, op: Op) -> Form:
 
 
 def _difference(forms: Forms, op: Op) -> Form:
+    """A remainder, `x - x // n * n`, is a scalar of its own: as a sum of its parts an address would
+    move along two dimensions where the author has one."""
     one, two = map(forms.integer, op.operands)
-    return None if one is None or two is None else one - two
+    if one is None or two is None:
+        return None
+    found = one - two
+    return forms._opaque(op.result) if _is_remainder(op) and not found.is_known else found
+
+
+def _is_remainder(op: Op) -> bool:
+    """Whether a scalar difference takes from a number the multiples of another that it has."""
+    times = defining(op.operands[1], "arith.muli")
+    if times is None or op.result.type.shape is not None:
+        return False
+    return any(
+        found is not None and found.operands[0] is op.operands[0] and found.operands[1] is by
+        for part, by in (times.operands, times.operands[::-1])
+        if (found := defining(part, "arith.divsi")) is not None
+    )
 
 
 def _product(forms: Forms, op: Op) -> Form:

@@ -21,14 +21,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from tilec.hardware.sizes import MOST_RANK
 from tilec.triton.array_rule import ArrayRule
 from tilec.triton.blocks import block_of
 from tilec.triton.demanded import Demands
 from tilec.triton.forms import Forms, Pointer, without_size_one
 from tilec.triton.masks import terms_of
-from tilec.triton.polynomial import ONE, ZERO, Polynomial, Symbol, common_factor
+from tilec.triton.polynomial import ONE, ZERO, Monomial, Polynomial, Symbol, common_factor
 from tilec.triton.program import Op, Type, Value
 from tilec.triton.signs import Signs
+
+_Groups = dict[Monomial, list[tuple[Monomial, int]]]
+"""What of an address has the same known factors: the others of each term, with its coefficient."""
 
 
 class NotRaised(Exception):
@@ -174,9 +178,17 @@ class Raising:
             dimension.offset = lower - coordinate - ONE  # "coordinate + offset is not negative"
             dimension.checked_low = True
             work.uppers.remove(lower)
+        else:
+            dimension.offset = self._from_zero(dimension.offset)
         dimension.size = limit + dimension.offset
         work.uppers.remove(upper)
         work.rest = work.rest - dimension.offset * dimension.stride
+
+    def _from_zero(self, offset: Polynomial) -> Polynomial:
+        """An offset along a bounded dimension, which may begin anywhere that a launch knows: where
+        a loop walks from the end, `-64 * trip`, at what its last trip comes to."""
+        least = self.signs.least(offset).part(lambda m: all(s.is_known for s in m))
+        return offset if self.signs.of(least) else offset - least
 
     def _take(self, work: _Work, dimension: _Dimension) -> None:
         """What of the address an unbounded axis takes: all that its stride divides and that the
@@ -194,22 +206,32 @@ class Raising:
 
     def _others(self, work: _Work) -> None:
         """Dimensions for what is left of the address: the same known factors, one stride."""
-        groups: dict[tuple[Symbol, ...], list[tuple[tuple[Symbol, ...], int]]] = {}
+        groups: _Groups = {}
         for monomial, n in work.rest.terms.items():
             known = tuple(symbol for symbol in monomial if symbol.is_known)
             unknown = tuple(symbol for symbol in monomial if not symbol.is_known)
             if unknown:
                 groups.setdefault(known, []).append((unknown, n))
+        for known, parts in list(groups.items()):
+            _, index = _along(parts)
+            if any((t + index).is_known for t in work.uppers):
+                self._other(work, known, groups.pop(known))
+        while len(work.dimensions) + len(groups) > MOST_RANK and _join(groups):
+            pass
         for known, parts in groups.items():
-            step = common_factor(n for _, n in parts)
-            index = Polynomial({unknown: n // step for unknown, n in parts})
-            dimension = _Dimension(Polynomial({known: step}), None, index)
-            work.rest = work.rest - index * dimension.stride
-            upper = next((t for t in work.uppers if (t + index).is_known), None)
-            if upper is not None:
-                dimension.size = upper + index
-                work.uppers.remove(upper)
-            work.dimensions.insert(0, dimension)
+            self._other(work, known, parts)
+
+    def _other(self, work: _Work, known: Monomial, parts: list[tuple[Monomial, int]]) -> None:
+        """A dimension of which the tile has one index."""
+        step, index = _along(parts)
+        dimension = _Dimension(Polynomial({known: step}), None, index)
+        upper = next((t for t in work.uppers if (t + index).is_known), None)
+        if upper is not None:
+            dimension.offset = self._from_zero(index)
+            dimension.size = upper + dimension.offset
+            work.uppers.remove(upper)
+        work.rest = work.rest - dimension.offset * dimension.stride
+        work.dimensions.insert(0, dimension)
 
     def _result(self, op: Op, pointer: Pointer, work: _Work) -> Raised:
         if any(symbol.kind == "coordinate" for symbol in work.rest.symbols):
@@ -266,6 +288,27 @@ def element_of(op: Op) -> str:
     if op.results:
         return op.results[0].type.element
     return stored(op).type.element
+
+
+def _along(parts: list[tuple[Monomial, int]]) -> tuple[int, Polynomial]:
+    """What divides a sum, and the sum divided by it."""
+    step = common_factor(n for _, n in parts)
+    return step, Polynomial({monomial: n // step for monomial, n in parts})
+
+
+def _join(groups: _Groups) -> bool:
+    """Makes one of two groups: along `head * stride + part * heads * stride` the index is `head +
+    part * heads`. Says whether there were two such."""
+    for less in filter(None, groups):
+        for more in groups:
+            factors = list(more)
+            if less is more or not all(s in factors and not factors.remove(s) for s in less):
+                continue
+            for unknown, n in groups.pop(more):
+                factor = tuple(sorted((*factors, *unknown), key=lambda s: s.number))
+                groups[less].append((factor, n))
+            return True
+    return False
 
 
 def _is_plain(dimension: _Dimension) -> bool:
