@@ -61,10 +61,12 @@ from tilec.passes.stage_operands import stage_operands
 from tilec.passes.transpose_products import transpose_products
 from tilec.passes.widen_indices import widen_indices
 from tilec.passes.wrap_rows import wrap_rows
+from tilec.passes.write_out_steps import write_out_steps
 
 TILE_PIPELINE: tuple[TilePass, ...] = (
     simplify,
     count_loops,
+    write_out_steps,
     widen_indices,
     spread_rows,
     wrap_rows,
