@@ -36,9 +36,11 @@ def lower_cmpi(op: ir.Operation, state: Lowering) -> None:
     result = op.results[0]
     left, right = (state.registers(operand) for operand in op.operands)
     predicate = op.attributes["predicate"]
+    coordinates = list(layout_of(result).value_coordinates(len(shape(result))))
+    here = coordinates[state.piece : state.piece + max(len(left), len(right))]
     made: dict[int, ir.Value] = {}
     registers = []
-    for number, at in enumerate(layout_of(result).value_coordinates(len(shape(result)))):
+    for number, at in enumerate(here):
         group = at[dim] // length
         if group not in made:
             operands = [left[number], right[number]]

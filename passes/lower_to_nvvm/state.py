@@ -48,6 +48,9 @@ class Lowering:
         layouts count where roles have warps of their own."""
         self.lower_block: Callable[[ir.Block, Lowering], None] = _no_driver
         self.values: dict[ir.Value, Any] = {}
+        self.piece = 0
+        """The number, among those of whole tiles, of the first register in `values` of the tiles of
+        a run that is lowered piece by piece."""
         self.prologue = ir.InsertionPoint(prologue)
         """Before this everything dominates the whole body (inside a role: the role's); constants
         and thread coordinates go here."""
