@@ -374,3 +374,10 @@ def test_rows_by_number(target: str, columns: int) -> None:
     kernel_of("rows_by_number")[2](x, numbers, out, 112, columns)
     sums = x[numbers, :columns].reshape(32, -1, 32).sum(1, dtype=np.float64)
     np.testing.assert_allclose(out, sums, atol=1e-5)
+
+
+def test_masks_multiplied(target: str) -> None:
+    x, out = random(21, 80), poisoned((24, 80))
+    kernel_of("both_masks")[2, 3](x, out, 21, 70, 80)
+    np.testing.assert_array_equal(out[:21, :70], 2 * x[:, :70])
+    assert np.isnan(out[21:]).all() and np.isnan(out[:, 70:]).all()

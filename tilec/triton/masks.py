@@ -37,7 +37,7 @@ class _Masks:
         op = mask.owner
         if not isinstance(op, Op):
             return [Term(None)]
-        if op.name == "arith.andi":
+        if op.name in ("arith.andi", "arith.muli"):  # of flags the same
             return [term for part in op.operands for term in self.terms(part, axes)]
         if op.name in ("tt.splat", "tt.broadcast"):
             return self.terms(op.operands[0], axes)
