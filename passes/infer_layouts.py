@@ -58,7 +58,7 @@ from tilec.passes.layouts.conversion_costs import conversion_cost
 from tilec.passes.layouts.decisions import decide_layouts
 from tilec.passes.layouts.maps import widened
 from tilec.passes.layouts.operand_numbers import separate_operand_numbers
-from tilec.passes.layouts.product_rows import keeps_rows
+from tilec.passes.layouts.product_rows import keeps_rows, reduces_rows
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.walk import kernels
 
@@ -150,7 +150,10 @@ def _hard_layouts(ops: list[ir.Operation], context: PassContext) -> dict[ir.Valu
             continue
         grid = warpgroup_grid(sizes, context.num_warps) if row.is_warpgroup else None
         if grid is None:
-            grid = warp_grid(row, sizes, context.num_warps, rows_only=keeps_rows(dot))
+            # Warps without rows of their own would compute those of others once more.
+            enough = sizes[-2] > row.m * (context.num_warps // 2)
+            whole = keeps_rows(dot) if enough else reduces_rows(dot)
+            grid = warp_grid(row, sizes, context.num_warps, rows_only=whole)
         hard[dot.result] = accumulator_layout(row, sizes, *grid)
     return hard
 
