@@ -139,13 +139,15 @@ def _order(function: ir.Operation, context: PassContext) -> None:
     walk = _Walk(kernel)
     walk.block(body, Pending())
     for sync in reversed(list(walk.placed)):
-        trial = _Walk(kernel, without=sync)
-        trial.block(body, Pending())
-        if trial.placed:
-            for extra in trial.placed:
-                kernel.erase(extra)
-        else:
-            kernel.erase(sync)
+        try:
+            _Walk(kernel, without=sync).block(body, Pending())
+        except _Missing:
+            continue
+        kernel.erase(sync)
+
+
+class _Missing(Exception):
+    """Some access needs the sync that a walk takes for absent, or another in its place."""
 
 
 @dataclass
@@ -212,7 +214,8 @@ class _Kernel:
 
 class _Walk:
     """One walk in program order, which places syncs. `placed`: those that it had to add. `without`:
-    a sync that it takes for absent."""
+    a sync that it takes for absent, and then it places none: the first that it would ends it
+    (`_Missing`)."""
 
     def __init__(self, kernel: _Kernel, without: ir.Operation | None = None) -> None:
         self._kernel = kernel
@@ -339,6 +342,8 @@ class _Walk:
         return _seen(view, accesses, pending)
 
     def _sync(self, before: ir.Operation, pending: Pending) -> Pending:
+        if self._without is not None:
+            raise _Missing
         self.placed.append(self._kernel.sync(before, self._barrier, self._warps))
         return pending.synced()
 
