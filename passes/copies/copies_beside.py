@@ -1,5 +1,5 @@
 """What a loop of tensor copies loads beside the operands of its products: small tiles that only
-registers want.
+registers want, and tiles that become operands once warps have computed with them.
 
 Before:   %t = "tile.load"(%logs, %m)   ...   %u = "gpu_tile.convert_layout"(%t)
 After:    %t = "tile.load"(%logs, %m)   %s = "gpu_tile.alloc"()   "gpu_tile.buffer_store"(%t, %s)
@@ -8,8 +8,8 @@ After:    %t = "tile.load"(%logs, %m)   %s = "gpu_tile.alloc"()   "gpu_tile.buff
 A tensor copy takes the place of load and store then (`tensor_copies`): a load would be waited for
 in each iteration, and a conversion across warps would have all of them meet twice. Each reader
 takes the tile from the buffer in the layout that it wants, where it wants it.
-Does not handle: tiles of more than a part of what the products read, which would take slots of
-their ring; what no tensor copy brings (a length that is no whole 16 bytes).
+Does not handle: other tiles of more than a part of what the products read, which would take slots
+of their ring; what no tensor copy brings (a length that is no whole 16 bytes).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.effects import is_fill
+from tilec.dialects.effects import is_fill, is_product
+from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import AllocOp, BufferLoadOp, BufferStoreOp, ConvertLayoutOp
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
 from tilec.dialects.types import element, is_tile, shape
@@ -53,12 +54,14 @@ def plan_copies_beside(
         if not isinstance(view, tile.LoadOp) or view in taken or not is_tile(view.result):
             continue
         buffer = _buffer_for(view)
-        if buffer.size_bytes > room or _why_not(view, buffer, facts, context) is not None:
+        is_small = buffer.size_bytes <= room
+        is_wanted = is_small or _becomes_operand(view)
+        if not is_wanted or _why_not(view, buffer, facts, context) is not None:
             continue
         store = _through_buffer(view, buffer)
         planned = plan_tensor_copy(view, store, tuple(view.dims), facts, context)
         assert not isinstance(planned, str)
-        room -= planned.bytes
+        room -= planned.bytes if is_small else 0
         found.append(planned)
     return found
 
@@ -68,6 +71,23 @@ def _buffer_for(load: tile.LoadOp) -> BufferType:
     layouts = tuple(layout_of(value) for value, _ in _readers(load)) or (layout_of(load.result),)
     layout = choose_shared_layout(shape(load.result), element_bytes(load.src), layouts)
     return BufferType(shape(load.result), element(load.result), layout)
+
+
+def _becomes_operand(load: tile.LoadOp) -> bool:
+    """Whether a product of the block multiplies what is computed of a tile, element by element."""
+    block, pending, seen = load.operation.block, [load.result], {load.result}
+    while pending:
+        for use in pending.pop().uses:
+            user = use.owner.operation
+            if user.block != block:
+                continue
+            if is_fill(user.opview) or is_product(user.opview):
+                return True
+            if is_elementwise(user) or isinstance(user.opview, ConvertLayoutOp):
+                found = [r for r in user.results if r not in seen]
+                seen.update(found)
+                pending += found
+    return False
 
 
 def _readers(load: tile.LoadOp) -> list[tuple[ir.Value, list[ir.OpOperand]]]:
