@@ -63,10 +63,11 @@ class Text:
 
 
 class Kernel:
-    """One random kernel: `text`, and what it is launched with."""
+    """One random kernel: `text`, and what it is launched with. `wider`: loops from the end, masks
+    that are multiplied, and remainders of program ids are drawn, too."""
 
-    def __init__(self, draw: random.Random) -> None:
-        self.draw, self.body = draw, Text()
+    def __init__(self, draw: random.Random, *, wider: bool = False) -> None:
+        self.draw, self.body, self.wider = draw, Text(), wider
         self.sizes = draw.choice([(16,), (32,), (48,), (4, 16), (8, 32), (6, 8)])
         self.shape = "x".join(map(str, self.sizes))
         self.grid = (draw.randint(1, 3), draw.randint(1, 2) if len(self.sizes) > 1 else 1)
@@ -116,11 +117,17 @@ class Kernel:
         body, size = self.body, str(self.sizes[axis])
         n = body.splat(f"%n{axis}", size)
         kind = self.draw.choice(KINDS)
+        if self.wider and self.draw.random() < 0.1:
+            kind = "remainder"
         if kind == "program":  # what only a launch knows the sign of
             before = body.op(f"arith.subi {program}, {body.number(self.draw.randint(0, 1))} : i32")
             times = body.op(f"arith.muli {before}, {body.number(6)} : i32")
             half = body.op(f"arith.divsi {times}, {body.number(2)} : i32")
             return body.both("arith.addi", index, body.splat(half, size), size)
+        if kind == "remainder":
+            parts = body.op(f"arith.divsi {program}, {body.number(2)} : i32")
+            whole = body.op(f"arith.muli {parts}, {body.number(2)} : i32")
+            return self._index(axis, body.op(f"arith.subi {program}, {whole} : i32"))
         if kind == "shift":
             return body.both("arith.addi", index, body.splat("%d", size), size)
         if kind == "constant":
@@ -180,7 +187,8 @@ class Kernel:
             return self.body.op(f"arith.constant dense<true> : tensor<{self.shape}xi1>")
         mask = parts[0]
         for part in parts[1:]:
-            mask = self.body.both("arith.andi", mask, part, self.shape, "i1")
+            name = self.draw.choice(["arith.andi", "arith.muli"]) if self.wider else "arith.andi"
+            mask = self.body.both(name, mask, part, self.shape, "i1")
         return mask
 
     def _compare(self, word: str, one: str, two: str, axis: int) -> str:
@@ -210,6 +218,8 @@ class Kernel:
         if not self.loops:
             return body.op(f"tt.load {pointer}, {mask}, {other} : {tile}")
         zero = body.op(f"arith.constant dense<0.0> : {kind}")
+        if self.wider and self.draw.random() < 0.5:
+            return self._from_the_end(indices, other, zero)
         low, step = body.number(0), body.number(self.draw.choice([1, 1, 3]))
         body.count += 1
         result = f"%v{body.count}"
@@ -227,6 +237,31 @@ class Kernel:
         body.lines.append("    }")
         return f"{result}#1"
 
+    def _from_the_end(self, indices: list[str], other: str, zero: str) -> str:
+        """A loop that goes backwards along the last axis, a tile at a time; masked or not."""
+        body, tile = self.body, f"tensor<{self.shape}x!tt.ptr<f32>>"
+        kind, last = f"tensor<{self.shape}xf32>", len(self.sizes) - 1
+        size = str(self.sizes[last])
+        begin, step = body.number(self.draw.choice([0, -1])), body.number(1)
+        past = body.op(f"arith.addi {begin}, %k : i32")
+        body.count += 1
+        result = f"%v{body.count}"
+        body.lines.append(
+            f"    {result} = scf.for %i = {begin} to {past} step {step} iter_args(%sum = {zero}) "
+            f"-> ({kind})  : i32 {{"
+        )
+        left = body.op(f"arith.subi {past}, %i : i32")
+        trip = body.op(f"arith.subi {left}, {body.number(1)} : i32")
+        first = body.op(f"arith.muli {trip}, {body.number(self.sizes[last])} : i32")
+        moved = body.both("arith.addi", indices[last], body.splat(first, size), size)
+        mask = self._compare("slt", moved, body.splat(f"%n{last}", size), last)
+        pointer = self._pointer("%x", [*indices[:last], moved], "%s")
+        loaded = body.op(f"tt.load {pointer}, {mask}, {other} : {tile}")
+        total = body.both("arith.addf", "%sum", loaded, self.shape, "f32")
+        body.lines.append(f"      scf.yield {total} : {kind}")
+        body.lines.append("    }")
+        return result
+
     def arguments(self) -> list[Any]:
         """x, out (flat, the pointers are `FRONT` elements in), n0, n1, d, s, o, k."""
         drawn = np.random.default_rng(self.draw.randrange(1 << 30))
@@ -237,10 +272,10 @@ class Kernel:
         return [x, out, *numbers]
 
 
-def check(seed: int, tally: Counter[str], *, near: bool = False) -> None:
+def check(seed: int, tally: Counter[str], *, near: bool = False, wider: bool = False) -> None:
     """Draws one kernel, and compares all of the memory. AssertionError where it differs. `near`:
-    both pointers are into one array."""
-    kernel = Kernel(random.Random(seed))
+    both pointers are into one array; `wider`: see `Kernel`."""
+    kernel = Kernel(random.Random(seed), wider=wider)
     arguments = kernel.arguments()
     x, out, *numbers = arguments
     expected = [x.copy(), out.copy()]
@@ -274,11 +309,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--near", action="store_true")
+    parser.add_argument("--wider", action="store_true")
     arguments = parser.parse_args()
     os.environ["TILEC_TARGET"] = arguments.target
     tally: Counter[str] = Counter()
     for seed in range(arguments.seed, arguments.seed + arguments.count):
-        check(seed, tally, near=arguments.near)
+        check(seed, tally, near=arguments.near, wider=arguments.wider)
     print(f"{arguments.target}, seeds from {arguments.seed}: {dict(tally)}")
 
 

@@ -26,6 +26,17 @@ def test_random_kernels(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert tally["accesses kept"]
 
 
+@pytest.mark.parametrize("target", MAIN)
+def test_wider_kernels(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops from the end, masks that are multiplied, remainders of program ids."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    first = 7000 + 100 * MAIN.index(target)
+    tally: Counter[str] = Counter()
+    for seed in range(first, first + 12):
+        check(seed, tally, wider=True)
+    assert tally["equal"] >= 10
+
+
 def test_random_kernels_of_one_array(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loads and stores by pointers into one array, which are joined, or whose rows interleave."""
     monkeypatch.setenv("TILEC_TARGET", "sm_90a")
