@@ -27,12 +27,10 @@ from tilec.triton.blocks import block_of
 from tilec.triton.demanded import Demands
 from tilec.triton.forms import Forms, Pointer, without_size_one
 from tilec.triton.masks import terms_of
-from tilec.triton.polynomial import ONE, ZERO, Monomial, Polynomial, Symbol, common_factor
+from tilec.triton.polynomial import ONE, ZERO, Monomial, Polynomial, Symbol
 from tilec.triton.program import Op, Type, Value
 from tilec.triton.signs import Signs
-
-_Groups = dict[Monomial, list[tuple[Monomial, int]]]
-"""What of an address has the same known factors: the others of each term, with its coefficient."""
+from tilec.triton.stride_groups import Parts, along, groups_of, join_groups
 
 
 class NotRaised(Exception):
@@ -206,24 +204,18 @@ class Raising:
 
     def _others(self, work: _Work) -> None:
         """Dimensions for what is left of the address: the same known factors, one stride."""
-        groups: _Groups = {}
-        for monomial, n in work.rest.terms.items():
-            known = tuple(symbol for symbol in monomial if symbol.is_known)
-            unknown = tuple(symbol for symbol in monomial if not symbol.is_known)
-            if unknown:
-                groups.setdefault(known, []).append((unknown, n))
+        groups = groups_of(work.rest)
         for known, parts in list(groups.items()):
-            _, index = _along(parts)
+            _, index = along(parts)
             if any((t + index).is_known for t in work.uppers):
                 self._other(work, known, groups.pop(known))
-        while len(work.dimensions) + len(groups) > MOST_RANK and _join(groups):
-            pass
+        join_groups(groups, MOST_RANK - len(work.dimensions))
         for known, parts in groups.items():
             self._other(work, known, parts)
 
-    def _other(self, work: _Work, known: Monomial, parts: list[tuple[Monomial, int]]) -> None:
+    def _other(self, work: _Work, known: Monomial, parts: Parts) -> None:
         """A dimension of which the tile has one index."""
-        step, index = _along(parts)
+        step, index = along(parts)
         dimension = _Dimension(Polynomial({known: step}), None, index)
         upper = next((t for t in work.uppers if (t + index).is_known), None)
         if upper is not None:
@@ -288,27 +280,6 @@ def element_of(op: Op) -> str:
     if op.results:
         return op.results[0].type.element
     return stored(op).type.element
-
-
-def _along(parts: list[tuple[Monomial, int]]) -> tuple[int, Polynomial]:
-    """What divides a sum, and the sum divided by it."""
-    step = common_factor(n for _, n in parts)
-    return step, Polynomial({monomial: n // step for monomial, n in parts})
-
-
-def _join(groups: _Groups) -> bool:
-    """Makes one of two groups: along `head * stride + part * heads * stride` the index is `head +
-    part * heads`. Says whether there were two such."""
-    for less in filter(None, groups):
-        for more in groups:
-            factors = list(more)
-            if less is more or not all(s in factors and not factors.remove(s) for s in less):
-                continue
-            for unknown, n in groups.pop(more):
-                factor = tuple(sorted((*factors, *unknown), key=lambda s: s.number))
-                groups[less].append((factor, n))
-            return True
-    return False
 
 
 def _is_plain(dimension: _Dimension) -> bool:
