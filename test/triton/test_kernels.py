@@ -382,3 +382,17 @@ def test_masks_multiplied(target: str) -> None:
     np.testing.assert_array_equal(out[:21, :70], 2 * x[:, :70])
     assert np.isnan(out[21:]).all()
     assert np.isnan(out[:, 70:]).all()
+
+
+@pytest.mark.parametrize(("name", "argument"), [("from_the_end", "T"), ("back_by_steps", "n")])
+def test_arrays_begin_at_their_pointers(name: str, argument: str) -> None:
+    rule = kernel_of(name).plan().arrays[0]
+    assert str(rule).startswith(f"f32 at x + 0, sizes [{argument}"), rule
+
+
+def test_back_by_steps(target: str) -> None:
+    x, out = random(180), poisoned((3, 16))
+    kernel_of("back_by_steps")[3](x, out, 180)
+    whole = np.zeros((3, 64))
+    whole.flat[:180] = x
+    np.testing.assert_allclose(out, whole[:, :48].reshape(3, 3, 16).sum(1), atol=1e-5)

@@ -49,10 +49,10 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Trips:
-    """How often a loop goes round: `trip * step` is below `span` in its body."""
+    """How often a loop goes round: `trip * step` is `last` in its last iteration."""
 
     step: int
-    span: Polynomial
+    last: Polynomial
 
 
 class Forms:
@@ -185,12 +185,19 @@ class Forms:
         trips = Polynomial.of(max(0, -(-span // each)))
         return inside.replaced({self.symbol("trip", variable): trips})
 
-    def trips_below(self, trip: Symbol) -> Trips | None:
-        """What the trips of a loop are below; None where its bounds have no form."""
+    def trips_of(self, trip: Symbol) -> Trips | None:
+        """What the trips of a loop come to; None where that is not known to the element: an array
+        that began where no trip comes to would begin in front of its memory."""
         low, high, step = map(self.integer, trip.value.owner.parent.operands[:3])
-        if low is None or high is None or step is None or (step.constant or 0) < 1:
+        each = None if step is None else step.constant
+        if low is None or high is None or each is None or each < 1:
             return None
-        return Trips(step.constant or 1, high - low)
+        span = high - low
+        rest = span.terms.get((), 0)
+        whole = span - Polynomial.of(rest)
+        if any(n % each for n in whole.terms.values()):
+            return None
+        return Trips(each, whole + Polynomial.of((rest - 1) // each * each))
 
     def _remember(self, value: Value, form: Polynomial) -> None:
         """The form of what a loop carries while the loop is looked at."""

@@ -184,9 +184,9 @@ class Raising:
 
     def _from_zero(self, offset: Polynomial) -> Polynomial:
         """An offset along a bounded dimension, which may begin anywhere that a launch knows: where
-        a loop walks from the end, `-64 * trip`, at what its last trip comes to."""
-        least = self.signs.least(offset).part(lambda m: all(s.is_known for s in m))
-        return offset if self.signs.of(least) else offset - least
+        a loop walks from the end, `-64 * trip`, at what its last trip comes to, since in front of
+        that there may be no memory."""
+        return offset - self.signs.least(offset).part(lambda m: all(s.is_known for s in m))
 
     def _take(self, work: _Work, dimension: _Dimension) -> None:
         """What of the address an unbounded axis takes: all that its stride divides and that the

@@ -8,7 +8,7 @@ it computes that for all programs (`program_numbers.py`). What is loaded may be 
 from __future__ import annotations
 
 from tilec.triton.forms import Forms
-from tilec.triton.polynomial import ONE, Polynomial, Symbol
+from tilec.triton.polynomial import Polynomial, Symbol
 from tilec.triton.program import Op, Value
 from tilec.triton.program_numbers import decides
 
@@ -35,13 +35,13 @@ class Signs:
         their loops, as in `64 * (n - 1 - trip)` of a loop that walks from the end."""
         for monomial, n in form.terms.items():
             trip = next((symbol for symbol in monomial if symbol.kind == "trip"), None)
-            bound = self.forms.trips_below(trip) if trip is not None and n < 0 else None
+            bound = self.forms.trips_of(trip) if trip is not None and n < 0 else None
             if trip is None or bound is None or n % bound.step:
                 continue
             others = list(monomial)
             others.remove(trip)
             if all(map(self._symbol, others)):
-                last = Polynomial({tuple(others): n // bound.step}) * (bound.span - ONE)
+                last = Polynomial({tuple(others): n // bound.step}) * bound.last
                 return self.least(form + Polynomial({monomial: -n}) + last)
         return form
 
