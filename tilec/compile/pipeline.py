@@ -32,6 +32,7 @@ from tilec.passes.keep_explicit import keep_explicit
 from tilec.passes.load_ahead import load_ahead
 from tilec.passes.load_beside_products import load_beside_products
 from tilec.passes.load_early import load_early
+from tilec.passes.load_next_programs import load_next_programs
 from tilec.passes.lower_to_nvvm import lower_to_nvvm
 from tilec.passes.multiply_out import multiply_out
 from tilec.passes.overlap_launches import overlap_launches
@@ -105,6 +106,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     # A program of one warp is whole by now: others may run beside it.
     pack_programs,
     hoist_loads,
+    load_next_programs,
     # Until here every loop over programs is an scf.for.
     request_programs,
     allocate_tensor_memory,
