@@ -45,7 +45,12 @@ from tilec.passes.analysis.index_ranges import Launch, find_ranges
 from tilec.passes.analysis.integer_program import IntegerProgram
 from tilec.passes.analysis.intervals import NARROW, Interval, holds
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.demands.kernels import PROGRAM_LIMIT, SIZE_LIMITS, has_narrow_indices
+from tilec.passes.demands.kernels import (
+    PROGRAM_LIMIT,
+    SIZE_LIMITS,
+    has_narrow_indices,
+    size_limits,
+)
 from tilec.passes.rewriting.loops import behind, find_loops, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, scalar_op
@@ -110,7 +115,7 @@ def _write_launch(
     if limits:
         written = [
             ir.ArrayAttr.get([ir.StringAttr.get(text), ir.IntegerAttr.get(i64, most)])
-            for text, most in dict(limits).items()
+            for text, most in dict((*size_limits(function), *limits)).items()
         ]
         function.attributes[SIZE_LIMITS] = ir.ArrayAttr.get(written)
 

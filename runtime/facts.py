@@ -13,6 +13,7 @@ from math import gcd
 from typing import Any
 
 from tilec.executable.grid import compile_sizes
+from tilec.executable.held_axes import held_size
 from tilec.executable.kernel import INDEX_LIMIT_32, CompiledKernel, Facts, Grid, Parameter
 from tilec.hardware.sizes import VECTOR_BYTES, WORD_BYTES
 from tilec.runtime.array_list import ArrayList
@@ -146,9 +147,11 @@ def _check_limits(kernel: CompiledKernel, arguments: Mapping[str, Any]) -> None:
     found = _beyond(kernel, arguments)
     if found is not None:
         text, size, most = found
-        raise ArgumentError(
-            f"kernel {kernel.name}: {text} is {size}; its 32-bit indices reach {most}"
-        )
+        held = held_size(text)
+        why = f"{text} is {size}; its 32-bit indices reach {most}"
+        if held is not None:
+            why = f"{held} is beyond the 1 to {most} elements that a tile of it keeps"
+        raise ArgumentError(f"kernel {kernel.name}: {why}")
 
 
 def _beyond(kernel: CompiledKernel, arguments: Mapping[str, Any]) -> tuple[str, int, int] | None:

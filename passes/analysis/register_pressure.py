@@ -19,9 +19,9 @@ from mlir import ir
 
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
-from tilec.dialects.gpu_tile import BufferLoadOp, ConvertLayoutOp, MmaOp
+from tilec.dialects.gpu_tile import BufferLoadOp, ConvertLayoutOp, MmaOp, WarpReduceOp
 from tilec.dialects.gpu_tile.types import is_pending, is_tensor_buffer, layout_of, tile_of
-from tilec.dialects.tile import GatherOp, LoadOp, ReshapeOp, TransposeOp
+from tilec.dialects.tile import GatherOp, LoadOp, ReduceOp, ReshapeOp, TransposeOp
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.hardware.sizes import WORD_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
@@ -214,7 +214,7 @@ class _Pressure:
             return frozenset()
         if name in ("tensor.splat", "tile.broadcast"):
             return frozenset(self._holding(operands))
-        if value in self._inside:
+        if value in self._inside or _is_added_up(value):
             return frozenset(self._holding(operands))
         if name not in _CHEAP or not is_tile(value):
             return itself
@@ -293,6 +293,21 @@ class _Pressure:
 def _as_computed(block: ir.Block) -> Iterator[ir.Operation]:
     for each in runs_of(block):
         yield from (*each.ahead, *each.ops) if isinstance(each, Run) else (each,)
+
+
+def _is_added_up(value: ir.Value) -> bool:
+    """Whether a tile is computed element by element for the next op alone, a reduction: each thread
+    adds up its elements as it computes them."""
+    op = defining_op(value)
+    if op is None or not is_elementwise(op):
+        return False
+    users = [use.owner for use in value.uses]
+    if len(users) != 1 or users[0].operation.block != op.block:
+        return False
+    user = users[0].operation
+    if isinstance(users[0], (ReduceOp, WarpReduceOp)):
+        return len(user.operands) == 1
+    return is_elementwise(user) and len(user.results) == 1 and _is_added_up(user.results[0])
 
 
 def _made(user: ir.OpView) -> ir.Value | None:

@@ -53,6 +53,7 @@ _SAID = {
         "tile.crowded",
         "tile.explicit",
         "tile.grid",
+        "tile.few",
         "tile.holds_rows",
         "tile.index_bits",
         "tile.kernel",

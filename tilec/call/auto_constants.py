@@ -31,9 +31,9 @@ from typing import Any
 from mlir import ir
 
 from tilec.call.call_class import CallClass
-from tilec.call.short_rows import short_tile
+from tilec.call.short_rows import short_tile, whole_tile
 from tilec.compile.compiler import find_kernel
-from tilec.compile.row_walks import Walk, walk_of
+from tilec.compile.row_walks import HeldAxis, Walk, walk_of
 from tilec.dialects.tile import DotOp, LoadOp
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.executable.kernel import Parameter
@@ -217,13 +217,27 @@ class AutoConstants:
     def short_row(self, call: CallClass) -> tuple[dict[str, int], dict[str, str]] | None:
         """The values, and the reasons, where loops walk along rows that one tile holds for calls of
         a class; None where they do not."""
-        if len(self.values) != 1:
+        name = self._walking()
+        size = None if name is None else short_tile(self._roles.steps[name], call)
+        if name is None or size is None:
             return None
-        (name,) = self.values
-        if not _is_streamed_row(name, self._roles) or _largest(name, self._roles).fixed > 1:
+        return {name: size}, {name: f"{size}: holds a whole row"}
+
+    def whole_row(
+        self, call: CallClass
+    ) -> tuple[dict[str, int], dict[str, str], tuple[HeldAxis, ...]] | None:
+        """The same where several loops walk along rows that are whole axes, with these axes."""
+        name = self._walking()
+        found = None if name is None else whole_tile(self._roles.steps[name], call)
+        if name is None or found is None:
             return None
-        size = short_tile(self._roles.steps[name], call)
-        return None if size is None else ({name: size}, {name: f"{size}: holds a whole row"})
+        return {name: found[0]}, {name: f"{found[0]}: keeps a whole row"}, found[1]
+
+    def _walking(self) -> str | None:
+        """The only constant, if loops walk along rows by it and its tiles are of one row."""
+        name = next(iter(self.values))
+        is_only = len(self.values) == 1 and _is_streamed_row(name, self._roles)
+        return name if is_only and _largest(name, self._roles).fixed == 1 else None
 
     def may_be_narrow(self, name: str) -> bool:
         """Whether a constant is nothing but rows, or columns, of the only dot of its loop."""
