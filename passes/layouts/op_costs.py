@@ -102,7 +102,7 @@ def issue_slots(op: ir.Operation) -> int:
     wide = max(map(_bits, (*op.operands, *op.results))) > WORD_BITS
     for table in (ROUTINES, FUNCTIONS):
         if op.name in table:
-            return APPROXIMATE_SLOTS if _is_approximate(op) else table[op.name][wide]
+            return APPROXIMATE_SLOTS if is_approximate(op) else table[op.name][wide]
     return 2 if wide else 1
 
 
@@ -134,5 +134,6 @@ def _bits(value: ir.Value) -> int:
     return WORD_BITS if isinstance(kind, ir.IndexType) else bit_width(kind)
 
 
-def _is_approximate(op: ir.Operation) -> bool:
+def is_approximate(op: ir.Operation) -> bool:
+    """Whether the author asks for no more than the hardware's approximation of a function."""
     return "fastmath" in op.attributes and "afn" in str(op.attributes["fastmath"])

@@ -649,3 +649,30 @@ def test_short_sides_want_rates_that_were_fitted() -> None:
     call = class_of(wanted.parameters, values, usual_machine(target))
     predicted = matmul._programs.choices(wanted, target)._predicted(call, make_context)
     assert min(dict(tiles)["BM"] for tiles, *_ in predicted) == 32
+
+
+@tilec.kernel(grid=lambda q: 1)
+def summed_decays(q: tl.array, g: tl.array, o: tl.array, C: tl.const, FAST: tl.const):
+    """Products of rows by C, each scaled by what sums up to it."""
+    for t in tl.range(0, q.shape[0], C):
+        x, passed = tl.load(q, (t, 0), (C, 64)), tl.cumsum(tl.load(g, t, C))
+        scale = tl.exp(passed[:, None] - passed[None, :], approx=FAST)
+        near = (tl.dot(x, x.T) * scale).to(tl.bf16)
+        tl.store(o, (t, 0), tl.dot(near, x))
+
+
+def test_exact_functions_and_scans_that_cross_warpgroups_have_a_price() -> None:
+    """An exact exponential is nine instructions, one by the hardware three; a scan of 128 rows of
+    products is passed from warp to warp, of 64 each warp has all."""
+    values = {"q": array(512, 64, dtype="bf16"), "g": array(512, dtype="f32")}
+    values |= {"o": array(512, 64, dtype="f32")}
+
+    def loop(rows: int, fast: bool) -> LoopWork:
+        found = specialize(summed_decays.parameters, every := {**values, "C": rows, "FAST": fast})
+        module = summed_decays.source_module(
+            found.parameters, dict(found.constants), target="sm_90a"
+        )
+        return work_of(module, found.parameters, every, HOPPER).work.loops[0]
+
+    assert loop(64, False).computed - loop(64, True).computed == 6 * 64 * 64
+    assert [loop(rows, True).exchanges for rows in (64, 128)] == [0, 4]

@@ -12,6 +12,8 @@ from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import bit_width, element, is_tile, shape
+from tilec.hardware.sizes import WORD_BITS
+from tilec.passes.layouts.op_costs import FUNCTIONS, is_approximate
 
 _FUNCTIONS: Mapping[str, int] = {
     "math.exp": 2,
@@ -27,7 +29,8 @@ _FUNCTIONS: Mapping[str, int] = {
     "math.powf": 16,
     "arith.divf": 8,
 }
-"""Ops that ask for a special function once an element, and the instructions around it, about."""
+"""Ops that ask for a special function once an element, and the instructions around it, about, where
+the author asks for no more than the hardware's approximation; else `op_costs.FUNCTIONS` counts."""
 _FREE = ("arith.constant", "arith.index_cast", "arith.extui", "arith.extsi", "arith.negf")
 """Ops that take no instruction, or are part of another one."""
 _SCAN = 4
@@ -97,7 +100,10 @@ def instructions_of(op: ir.Operation) -> tuple[int, int]:
         return 0, 0
     size = prod(shape(tiles[0]))
     if op.name in _FUNCTIONS:
-        return size * (1 + _FUNCTIONS[op.name]), size
+        around = 1 + _FUNCTIONS[op.name]
+        if not is_approximate(op) and op.name in FUNCTIONS:
+            around = FUNCTIONS[op.name][bit_width(element(tiles[0])) > WORD_BITS]
+        return size * around, size
     # Conversions to 16 bits and less take two elements at a time.
     narrow = bit_width(element(tiles[0])) in (8, 16)
     return -(-size // 2) if narrow else size, 0
