@@ -8,7 +8,7 @@ TARGETS := sm_80 sm_90a sm_100a
 MATMUL := tilec/examples/matmul.py:matmul $(foreach x,a b c,--arg '$(x):bf16[?,?:8;?:8,1]')
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-unit test-mutants test-jax fuzz sweep-rings test-lit golden test-gpu soak bench tools check types
+.PHONY: help install run test test-unit test-mutants test-torch test-jax fuzz sweep-rings test-lit golden test-gpu soak bench tools check types
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,9 +48,13 @@ test-unit: install ## the part of them that is pytest's
 test-mutants: install ## the whole of what `make test` takes a share of: broken programs, modes, random sources
 	$(BIN)/python -m pytest -n 2 --dist worksteal --every-mutant
 
+test-torch: install ## kernels in PyTorch programs, and Triton's where torch brings it; installs torch into the virtual environment
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch
+	$(BIN)/python -m pytest -n 2 --dist worksteal $$(grep -rlE --include='test_*.py' 'importorskip."(torch|triton)' test)
+
 test-jax: install ## kernels inside jax.jit; installs JAX, half a gigabyte, into the virtual environment
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check jax
-	$(BIN)/python -m pytest test/unit/test_jax.py test/unit/test_jax_operators.py test/unit/test_jax_gpu_target.py
+	$(BIN)/python -m pytest -n 2 --dist worksteal $$(grep -rl --include='test_*.py' 'importorskip."jax' test)
 
 sweep-rings: install ## every ring at full length, all targets, check and late mode: a line a kernel (WORDS="attention ops")
 	$(BIN)/python -W ignore test/long_rings/ring_sweep.py --jobs $(JOBS) $(WORDS)

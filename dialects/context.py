@@ -10,6 +10,7 @@ from mlir.dialects import irdl
 
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import IRDL as GPU_TILE_TYPES
+from tilec.dialects.kept import forget
 
 _USED = (
     "irdl", "func", "arith", "math", "scf", "cf", "tensor", "memref", "gpu", "llvm", "nvvm",
@@ -43,6 +44,7 @@ def make_context() -> ir.Context:
     Single-threaded: a process that forks after a multithreaded context exists hangs in the child.
     Loading a dialect twice into one context aborts, so contexts come only from here.
     """
+    forget()
     context = ir.Context(load_on_create_dialects=_USED)
     context.enable_multithreading(False)
     with context, ir.Location.unknown():

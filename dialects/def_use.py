@@ -25,6 +25,37 @@ def constant_attribute(value: ir.Value) -> Any:
     return None if op is None else op.attributes["value"]
 
 
+def constant_element(value: ir.Value) -> Any:
+    """The attribute of the number that a constant is, or that all elements of a constant tile are;
+    None for others."""
+    known = constant_attribute(value)
+    if not isinstance(known, ir.DenseElementsAttr):
+        return known
+    return known.get_splat_value() if known.is_splat else None
+
+
+def only_use(value: ir.Value) -> Any:
+    """The one use of a value; None where it has none, or several."""
+    uses = list(value.uses)
+    return uses[0] if len(uses) == 1 else None
+
+
+def only_user(value: ir.Value) -> Any:
+    """The op that alone uses a value, once, as a view; None where there is no such."""
+    use = only_use(value)
+    return None if use is None else use.owner.opview
+
+
+def traced(value: ir.Value, *kinds: type | UnionType) -> tuple[list[Any], ir.Value]:
+    """The ops of these classes that a value has come through, each the `src` of the one before it
+    in the list, as views; and the value in front of all of them."""
+    found = []
+    while isinstance(value.owner, kinds):
+        found.append(value.owner)
+        value = value.owner.src
+    return found, value
+
+
 def users(value: ir.Value, *kinds: type | UnionType) -> list[Any]:
     """The ops that use a value, each as often as it does, as views; those of these classes, where
     some are given."""

@@ -28,6 +28,19 @@ _cext.globals.append_dialect_search_prefix("tilec.dialects")
 
 NAMESPACES = ("tile.", "gpu_tile.")
 """How the names of these ops begin: cheaper to look at than an op's class."""
+_CLASSES: dict[str, type[TileOp]] = {}
+"""The classes of these ops by name."""
+
+
+def class_of(op: ir.Operation) -> type[TileOp] | None:
+    """The class of an op of these dialects, None for another's. Its name tells, of which a view
+    takes ten times as long to make."""
+    return _CLASSES.get(op.name)
+
+
+def names_where(holds: Callable[[type[TileOp]], bool]) -> frozenset[str]:
+    """The names of the ops of these dialects whose class is such."""
+    return frozenset(name for name, kind in _CLASSES.items() if holds(kind))
 
 
 class _Field:
@@ -103,7 +116,8 @@ class _ValueField(_Field):
 
 
 class Operand(_ValueField):
-    """A declared operand; `op.<name>` is the value, a list when variadic, None when absent.
+    """A declared operand; `op.<name>` is the value, a list when variadic, None when absent. One
+    that is there, and no list, can be set.
 
     `reads`, `writes`: of an array or a buffer, what the op does with the elements there.
     """
@@ -119,6 +133,11 @@ class Operand(_ValueField):
     def __get__(self, op: TileOp | None, owner: type) -> Any:
         return self if op is None else self._select(op, op.operation.operands)
 
+    def __set__(self, op: TileOp, value: ir.Value) -> None:
+        if self.variadic:
+            raise AttributeError(f"{op.OPERATION_NAME}: '{self.name}' is no single operand")
+        op.operation.operands[self.index] = value
+
 
 class Result(_ValueField):
     """A declared result; `op.<name>` is the value, a list when variadic."""
@@ -130,7 +149,8 @@ class Result(_ValueField):
 
 
 class Attribute(_Field):
-    """A declared attribute; `op.<name>` is its Python value (int, str, tuple, dict ...)."""
+    """A declared attribute; `op.<name>` is its Python value (int, str, tuple, dict ...), and can be
+    set to one."""
 
     def __init__(self, kind: AttributeKind, *, default: Any = None) -> None:
         self.kind = kind
@@ -138,6 +158,13 @@ class Attribute(_Field):
 
     def __get__(self, op: TileOp | None, owner: type) -> Any:
         return self if op is None else self.kind.read(op.operation.attributes[self.name])
+
+    def __set__(self, op: TileOp, value: Any) -> None:
+        op.operation.attributes[self.name] = self.written(value)
+
+    def written(self, value: Any) -> ir.Attribute:
+        """The attribute for a Python value, or that attribute itself."""
+        return value if isinstance(value, ir.Attribute) else self.kind.write(value)
 
 
 class Region(_Field):
@@ -181,6 +208,12 @@ class TileOp(OpTraits):
         cls.REGIONS = tuple(f for f in fields if isinstance(f, Region))
         for index, region in enumerate(cls.REGIONS):
             region.index = index
+        _CLASSES[cls.OPERATION_NAME] = cls
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not isinstance(getattr(type(self), name, None), (Operand, Attribute)):
+            raise AttributeError(f"{self.OPERATION_NAME} has no '{name}' that can be set")
+        super().__setattr__(name, value)
 
     @classmethod
     def infer_types(cls, *operands: Any, **attributes: Any) -> list[ir.Type]:
@@ -249,9 +282,7 @@ class TileOp(OpTraits):
             value = given.pop(field.name, field.default)
             if value is None:
                 raise TypeError(f"{cls.OPERATION_NAME}: attribute '{field.name}' is missing")
-            written[field.name] = (
-                value if isinstance(value, ir.Attribute) else field.kind.write(value)
-            )
+            written[field.name] = field.written(value)
         if given:
             raise TypeError(f"{cls.OPERATION_NAME} has no attribute {sorted(given)}")
         return written

@@ -18,6 +18,11 @@ def element(value: Any) -> ir.Type:
     return _type(value).element_type
 
 
+def number_type(value: Any) -> ir.Type:
+    """The type of a scalar value, or of the elements of a tile."""
+    return element(value) if is_tile(value) else _type(value)
+
+
 def encoding(value: Any) -> ir.Attribute | None:
     """The layout attribute of a tile (or of its type), None at the `tile` level."""
     return _type(value).encoding

@@ -9,10 +9,10 @@ After:    %at = arith.addi %n, %c-8
           %x = "gpu_tile.shift_vectors"(%low, %high) {axis = 1, first = 7, width = 8}
           each use of %y now uses %high
 
-Of a stencil's neighbours in a row each element was loaded by itself: with 8 elements a thread a
-warp's instruction touches four lines, for 2 bytes of every 16. A stencil of f16 with two neighbours
-on each side took 24 such accesses for 32 elements of a row, and 5 of 16 bytes for the others; they
-were the 65 us that 5380 x 5504 took on an H200 (memory alone 27).
+Without this a stencil loads its neighbours in a row element by element: where a thread holds 8 of
+them, a warp's instruction touches four lines, for 2 bytes of every 16. A stencil of f16 with two
+neighbours on each side made 24 such accesses for 32 elements of a row, beside 5 of 16 bytes; they
+took most of the 65 us of 5380 x 5504 on an H200 (memory alone 27).
 
 1. A load qualifies if its offset is a multiple of a vector plus a constant, in an array that the
    kernel does not write (the vectors hold elements that nobody asked for), and arithmetic takes
@@ -35,7 +35,7 @@ from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.tile import LoadOp
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.shifted_loads import ShiftedLoad, along_rows, find_shifted, row_offset
-from tilec.passes.analysis.vector_width import contiguous_dim, provable_width
+from tilec.passes.analysis.vector_width import access_width, contiguous_dim
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.layouts.runs import register_run
 from tilec.passes.rewriting.op_tables import OpMap
@@ -126,7 +126,7 @@ def _fitted(op: ir.Operation, shifted: ShiftedLoad) -> ShiftedLoad:
 def _gains(op: ir.Operation, shifted: ShiftedLoad, facts: Divisibility) -> bool:
     """Whether two vectors are no more accesses than a thread has for a run now."""
     load = op.opview
-    width, _ = provable_width(facts, load.src, load.offsets, load.dims)
+    width, _ = access_width(load, facts)
     return shifted.first > 0 and shifted.width >= 2 * width
 
 

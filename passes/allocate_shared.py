@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import AllocOp
 from tilec.messages.diagnostics import DoesNotFit
 from tilec.passes.analysis.lifetimes import find_allocations
 from tilec.passes.analysis.placement import SHARED_BYTES, place
@@ -42,9 +41,7 @@ def _allocate(function: ir.Operation, context: PassContext) -> None:
     found = find_allocations(function)
     total = place(found)
     for each in found:
-        each.op.operation.attributes["options"] = AllocOp.options.kind.write(
-            {"offset": each.offset}
-        )
+        each.op.options = {"offset": each.offset}
     i32 = ir.IntegerType.get_signless(32)
     function.attributes[SHARED_BYTES] = ir.IntegerAttr.get(i32, total)
     if total > context.target.shared_bytes:

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.gpu_tile import (
     AllocOp,
     MakeRingOp,
@@ -71,9 +72,7 @@ def _allocate(function: ir.Operation, context: PassContext) -> None:
     columns = max(LEAST_COLUMNS, power_above(used))
     spread(found, columns)
     for each in found:
-        each.op.operation.attributes["options"] = AllocOp.options.kind.write(
-            {"offset": each.offset}
-        )
+        each.op.options = {"offset": each.offset}
     _take_and_return(function, allocs, columns, total_warps(function, context.num_warps))
     context.report.add(
         "tensor memory",
@@ -111,7 +110,7 @@ def _take_and_return(
 
 def _behind_rings(block: ir.Block) -> ir.Operation:
     """The op behind the kernel's rings, which are made known by the same sync."""
-    rings = [view.operation for view in block.operations if isinstance(view, MakeRingOp)]
+    rings = [ring.operation for ring in of_kind(block.operations, MakeRingOp)]
     return behind(rings[-1]) if rings else next(iter(block.operations)).operation
 
 

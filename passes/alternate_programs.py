@@ -29,9 +29,9 @@ last product (conversions, the store) then runs under the products of the next.
 1. The load role fills one ring in the order of the programs, as before. Who passes by a program
    counts what it fills: the part of the load role's loop that its counts need, where loops that do
    nothing but count are replaced by their number of iterations.
-2. A program waits for full slots behind the last such wait of the program before, which a guard
-   around that one may have skipped. It must: a wait names the parity of a phase only, and whoever
-   comes two phases early is let through.
+2. A program waits for full slots only when the program before has passed its last such wait, or the
+   guard that skips it: a wait names no more than the parity of a phase, so whoever came two phases
+   early would be let through.
 3. Each copy has its own warps, and so its own named barriers, and its own buffers beside the rings.
 4. No demand, no change: the warps of a program then share its tiles ("cooperative").
 
@@ -42,12 +42,7 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import (
-    RingAcquireOp,
-    RingReleaseOp,
-    RingWaitOp,
-    RoleOp,
-)
+from tilec.dialects.gpu_tile import RingAcquireOp, RingReleaseOp, RingWaitOp, RoleOp
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.dependence import is_read
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -93,13 +88,10 @@ def _alternate(function: ir.Operation, context: PassContext) -> None:
     with ir.InsertionPoint.at_block_begin(compute.body), compute.operation.location:
         team = i32_constant(0)
     _take_turns(roles["load"], compute, team, order)
-    second = compute.operation.clone(ir.InsertionPoint(behind(compute.operation))).operation
-    i32 = ir.IntegerType.get_signless(32)
-    first_op = next(iter(second.regions[0].blocks[0].operations)).operation
-    first_op.attributes["value"] = ir.IntegerAttr.get(i32, 1)
-    second.attributes["name"] = ir.StringAttr.get(f"{compute.name} 1")
-    first_warp = compute.first_warp + compute.warps
-    second.attributes["first_warp"] = ir.IntegerAttr.get(i32, first_warp)
+    second = compute.operation.clone(ir.InsertionPoint(behind(compute.operation))).opview
+    team = next(iter(second.body.operations)).operation
+    team.attributes["value"] = ir.IntegerAttr.get(team.results[0].type, 1)
+    second.name, second.first_warp = f"{compute.name} 1", compute.first_warp + compute.warps
     del function.attributes[CONSUMERS]
     chosen = f"ping-pong: {TEAMS} x {compute.warps} warps take programs in turn"
     context.report.add("consumers", function, chosen, "the author's demand")

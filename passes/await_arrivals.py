@@ -17,15 +17,15 @@ After:      ... the same loop ...
           ... the same, and
           return
 
-A CTA of a cluster that ended before all that reaches its shared memory has come would have it
-change what the next CTA, or launch, has there by then. A meeting of the cluster at the end keeps
-them, if it orders memory; but then it is passed only when the results that all threads stored have
-got as far as the GPU's memory. The role that loads has nothing to store. CUTLASS's pipelines end so
-(`producer_tail`).
+A CTA must not end while arrivals of other CTAs, or of its own products, are on their way to its
+shared memory: they would change what the next CTA, or launch, keeps there. The cluster could meet
+at its end, with an order of memory; but threads pass such a meeting only when all that they stored
+has got as far as the GPU's memory. The role that loads has nothing to store, so it waits. CUTLASS's
+pipelines end so (`producer_tail`).
 
-1. Of each role, the rings that it acquires slots of, and that roles of other CTAs release, or the
-   end of products: an arrival that no thread makes. That the products are over says nothing of it,
-   no barrier of threads orders it, and only who acquires the slot knows that it has come.
+1. The pass looks at the rings whose slots a role acquires and roles of other CTAs, or the end of
+   products, give back. No thread makes such an arrival and no barrier orders it, so it may come
+   after the products are known to be over: only who acquires the slot knows that it has come.
 2. The count of a ring's turns is followed out of the loops and branches that carry it, to the end
    of the role. There the role acquires each slot once more, under the branches that its turns in
    the loop stand under and the count does not go through.
@@ -44,24 +44,14 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
-from tilec.dialects.gpu_tile import (
-    ClusterSyncOp,
-    RingAcquireOp,
-    RoleOp,
-    Tcgen05MmaOp,
-)
+from tilec.dialects.def_use import defining_op, of_kind
+from tilec.dialects.gpu_tile import ClusterSyncOp, RingAcquireOp, RoleOp, Tcgen05MmaOp
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.programs.reached_rings import released_late, unawaited
-from tilec.passes.rewriting.loops import (
-    COUNTED,
-    enclosing_ops,
-    in_block,
-    is_inside,
-    terminator,
-)
+from tilec.passes.rewriting.control import for_loop, only_if
+from tilec.passes.rewriting.loops import COUNTED, enclosing_ops, in_block, is_inside, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, i32_constant
 from tilec.passes.rewriting.walk import find_ops, kernels
@@ -121,7 +111,7 @@ def _last_meeting(function: ir.Operation) -> ir.Operation | None:
     body = list(function.regions[0].blocks[0].operations)
     roles = [number for number, op in enumerate(body) if isinstance(op, RoleOp)]
     behind = body[roles[-1] :] if roles else []
-    return next((op.operation for op in behind if isinstance(op, ClusterSyncOp)), None)
+    return next((meeting.operation for meeting in of_kind(behind, ClusterSyncOp)), None)
 
 
 def _why_meet(function: ir.Operation, turns: Sequence[RingAcquireOp]) -> str | None:
@@ -142,16 +132,13 @@ def _acquire_at_end(turn: RingAcquireOp) -> None:
             _acquire_all(turn, fills)
             return
         condition = functools.reduce(functools.partial(binary, "arith.andi"), conditions)
-        branch = ir.Operation.create("scf.if", operands=[condition], regions=2)
-        with ir.InsertionPoint(branch.regions[0].blocks.append()):
+        with only_if(condition):
             _acquire_all(turn, fills)
-            ir.Operation.create("scf.yield")
 
 
 def _acquire_all(turn: RingAcquireOp, fills: ir.Value) -> None:
     ends = [i32_constant(number) for number in (0, turn.slots, 1)]
-    loop = ir.Operation.create("scf.for", operands=ends, regions=1)
-    block = loop.regions[0].blocks.append(ends[0].type, arg_locs=[loop.location])
+    _, block = for_loop(ends)
     with ir.InsertionPoint(block):
         RingAcquireOp.build(turn.ring, binary("arith.addi", fills, block.arguments[0]))
         ir.Operation.create("scf.yield")

@@ -1,4 +1,4 @@
-"""carry-partials: of what a loop adds up to a number or a row, it carries the part of each thread.
+"""carry-partials: a loop that adds up to a number, or a row, carries what each thread has summed.
 
 Before:   %total = scf.for ... iter_args(%acc = %zeros) -> (tensor<8192xf32, #L>) {
             %scaled = arith.mulf %acc, %factors          (%factors: one number, repeated)
@@ -14,18 +14,18 @@ After:    %partial = scf.for ... iter_args(%acc = %zeros) -> (tensor<256xf32, #P
           }
           %sum = "tile.reduce"(%partial) ({ addf }) {axis = 0} : (tensor<256xf32, #P>) -> ...
 
-A thread holds one register for it then, not one for each of its elements: more programs share a
-multiprocessor. It is the same where the loop reduces each block and adds the results up,
+A thread then holds one register for the sum, not one for each of its elements, so more programs
+share a multiprocessor. A loop may also reduce each block itself and add the results up,
 
           %next = arith.addf(arith.mulf(%acc, %factor), tensor.extract("tile.reduce"(%x)))
 
-which waits for all warps in every iteration; now they meet behind the loop. So it is of a row that
-rows of blocks are added to, what attention to one query does with its values:
+where all warps wait for each other in every iteration: it carries parts, too, and they meet behind
+it. So does a loop that adds rows of blocks to a row, as attention to one query does with values:
 
           %rows = "tile.reduce"(%weighted) ({ addf }) {axis = 0} : (tensor<16x128xf32, #L>) -> ...
           %next = arith.addf(arith.mulf(%acc, %factors), %rows)          (%acc: tensor<128xf32, #R>)
 
-carries tensor<8x128xf32, #P>, a part for each of the threads that hold elements of one column.
+It carries tensor<8x128xf32, #P>, a part for each of the threads that hold elements of one column.
 
 1. A carried value goes through ops to where it is yielded, and nothing else uses it on this way:
    combined with others by the op that the reduction combines by, or, of sums, scaled by one number.
@@ -51,8 +51,9 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
+from tilec.dialects.def_use import constant_element, defining_op, only_use, only_user
 from tilec.dialects.gpu_tile.types import layout_attr, layout_of
-from tilec.dialects.types import bit_width, element, is_tile, shape, with_element
+from tilec.dialects.types import bit_width, element, is_tile, number_type, shape, with_element
 from tilec.dialects.types import tile as tile_type
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -72,6 +73,7 @@ from tilec.passes.rewriting.loops import (
     with_iteration_arguments,
 )
 from tilec.passes.rewriting.scalars import constant, is_zero, scalar_op
+from tilec.passes.rewriting.values import again
 
 SUMS = ("arith.addf", "arith.addi")
 IDEMPOTENT = (
@@ -124,8 +126,7 @@ class _Carried:
 
 def _of_tile(loop: ir.Operation, number: int) -> _Carried | None:
     """A tile that is reduced behind the loop."""
-    users = [use.owner for use in loop.results[number].uses]
-    view = users[0].opview if len(users) == 1 else None
+    view = only_user(loop.results[number])
     combined = _combined(view) if isinstance(view, tile.ReduceOp) else None
     if not isinstance(view, tile.ReduceOp) or combined is None:
         return None
@@ -155,7 +156,7 @@ def _of_reductions(loop: ir.Operation, number: int) -> _Carried | None:
         views = [view for each in found for view in each or ()]
         if None in found or any(_uniform(factor) is None for factor in factors):
             continue
-        partials = {_partial_type(view, _kind(init)) for view in views}
+        partials = {_partial_type(view, number_type(init)) for view in views}
         if len(partials) == 1 and None not in partials:
             return _Carried(way, combined, views[0], partials.pop(), False)
     return None
@@ -168,10 +169,10 @@ def _way(loop: ir.Operation, number: int, combined: str) -> list[tuple[ir.Operat
     value: ir.Value = body.arguments[1 + number]
     way: list[tuple[ir.Operation, int]] = []
     while True:
-        uses = list(value.uses)
-        if len(uses) != 1:
+        use = only_use(value)
+        if use is None:
             return None
-        op, at = uses[0].owner.operation, uses[0].operand_number
+        op, at = use.owner.operation, use.operand_number
         if op == terminator(body):
             return way if way and at == number else None
         if op.block != body or op.name not in (combined, FACTORS.get(combined)):
@@ -185,8 +186,8 @@ def _reductions(
 ) -> list[tile.ReduceOp] | None:
     """The reductions that a number or tile is combined of, in one iteration; None where it is of
     more. `is_widened`: their results are extended to more bits before they are added up."""
-    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
-    if op is None or op.block != body or len(list(value.uses)) != 1:
+    op = defining_op(value)
+    if op is None or op.block != body or only_use(value) is None:
         return None
     if isinstance(op.opview, tile.ReduceOp):
         is_like = _combined(op.opview, is_widened=is_widened) == combined
@@ -238,18 +239,10 @@ def _uniform(value: ir.Value) -> Any:
     A number is itself."""
     if not is_tile(value):
         return value
-    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
-    if op is None or op.name not in ("tensor.splat", "arith.constant"):
+    op = defining_op(value, "tensor.splat", "arith.constant")
+    if op is None:
         return None
-    if op.name == "tensor.splat":
-        return op.operands[0]
-    attribute: Any = op.attributes["value"]
-    return attribute.get_splat_value() if attribute.is_splat else None
-
-
-def _kind(value: ir.Value) -> ir.Type:
-    """Of a number, or of the elements of a tile."""
-    return element(value) if is_tile(value) else value.type
+    return op.operands[0] if op.name == "tensor.splat" else constant_element(value)
 
 
 def _partial_type(view: tile.ReduceOp, kind: ir.Type) -> ir.Type | None:
@@ -278,7 +271,7 @@ def _carry(loop: ir.Operation, number: int, found: _Carried, context: PassContex
             is_term = op.name == found.combined
             with op.location:
                 own = _partial_of(other, found) if is_term else _repeated(other, found.partial)
-            partial = _again(op, [own, partial] if at else [partial, own], found.partial)
+            partial = again(op, [own, partial] if at else [partial, own], found.partial)
     yielded = list(last.operands)[:-1]
     yielded[number] = body.arguments[1 + number]
     replace_yield(last, [*yielded, partial])
@@ -313,7 +306,7 @@ def _partial_of(value: ir.Value, found: _Carried) -> ir.Value:
     reductions that a term is made of."""
     if found.is_behind:
         return _reduced(gpu_tile.ThreadReduceOp, [value], found.like, found.partial)
-    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+    op = defining_op(value)
     if op is None:
         raise InternalError("a term of what is carried is no reduction")
     if isinstance(op.opview, tile.ReduceOp):
@@ -322,12 +315,12 @@ def _partial_of(value: ir.Value, found: _Carried) -> ir.Value:
         return _reduced(gpu_tile.ThreadReduceOp, [source], op.opview, own)
     if op.name in PASSING:
         own = _partial_of(op.operands[0], found)
-        return _again(op, [own], found.partial) if op.name == WIDENING else own
+        return again(op, [own], found.partial) if op.name == WIDENING else own
     of = [_reductions(v, found.combined, op.block, is_widened=True) for v in op.operands]
     own = {n: _partial_of(v, found) for n, v in enumerate(op.operands) if of[n] is not None}
     type_ = next(iter(own.values())).type
     parts = [own[n] if n in own else _repeated(v, type_) for n, v in enumerate(op.operands)]
-    return _again(op, parts, type_)
+    return again(op, parts, type_)
 
 
 def _repeated(value: ir.Value, type_: ir.Type) -> ir.Value:
@@ -336,17 +329,6 @@ def _repeated(value: ir.Value, type_: ir.Type) -> ir.Value:
     if isinstance(number, ir.Attribute):
         return constant(type_, number.value)
     return scalar_op("tensor.splat", [number], type_)
-
-
-def _again(op: ir.Operation, operands: Sequence[ir.Value], type_: ir.Type) -> ir.Value:
-    """The same op of other operands."""
-    return ir.Operation.create(
-        op.name,
-        results=[type_],
-        operands=list(operands),
-        attributes=dict(op.attributes.items()),
-        loc=op.location,
-    ).results[0]
 
 
 def _reduced(
@@ -361,6 +343,6 @@ def _reduced(
     numbers = [element(value) for value in inputs] * 2
     block = result.owner.regions[0].blocks.append(*numbers, arg_locs=[like.location] * len(numbers))
     with ir.InsertionPoint(block):
-        both = _again(first, list(block.arguments), numbers[0])
+        both = again(first, list(block.arguments), numbers[0])
         ir.Operation.create(last.name, operands=[both], loc=last.location)
     return result

@@ -43,12 +43,9 @@ from tilec.passes.programs.loop_ends import (
     passed_on,
     test_break_ahead,
 )
+from tilec.passes.rewriting.control import for_loop, while_loop
 from tilec.passes.rewriting.free_ops import is_total
-from tilec.passes.rewriting.loops import (
-    clone_mapped,
-    innermost_loop,
-    terminator,
-)
+from tilec.passes.rewriting.loops import clone_mapped, innermost_loop, terminator
 from tilec.passes.rewriting.scalars import binary, constant, scalar_op
 from tilec.passes.rewriting.walk import find_ops, kernel_of, ops_named
 from tilec.passes.roles.program_slice import Slice
@@ -98,12 +95,7 @@ def _count_ahead(loop: ir.Operation, condition: Slice) -> ir.Value:
     """The number of a loop's iterations, found by a loop of its condition alone."""
     numbers, none = condition.carried_by(loop), constant(ir.IndexType.get(), 0)
     inits = [*(loop.operands[n] for n in numbers), none]
-    types = [init.type for init in inits]
-    search = ir.Operation.create("scf.while", results=types, operands=inits, regions=2)
-    before, body = (
-        region.blocks.append(*types, arg_locs=[loop.location] * len(types))
-        for region in search.regions
-    )
+    search, before, body = while_loop(inits, [init.type for init in inits])
     with ir.InsertionPoint(before):
         *values, trips = before.arguments
         going = None
@@ -146,14 +138,7 @@ class _Counted:
         loop = self._loop
         inits = [loop.operands[a.arg_number] for a in self._carried]
         with ir.InsertionPoint(loop), loop.location:
-            new = ir.Operation.create(
-                "scf.for",
-                results=[init.type for init in inits],
-                operands=[*self._bounds(), *inits],
-                regions=1,
-            )
-        types = [self._index, *(init.type for init in inits)]
-        block = new.regions[0].blocks.append(*types, arg_locs=[loop.location] * len(types))
+            new, block = for_loop(self._bounds(), inits)
         variable, *carried = block.arguments
         with ir.InsertionPoint(block), loop.location:
             given = self._pass_on(carried, variable)

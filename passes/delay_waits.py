@@ -32,11 +32,10 @@ from itertools import pairwise
 
 from mlir import ir
 
-from tilec.dialects.def_use import of_kind
+from tilec.dialects.def_use import defining_op, of_kind, traced
 from tilec.dialects.effects import is_fill
 from tilec.dialects.gpu_tile import (
     BufferView,
-    ConvertLayoutOp,
     RingReleaseOp,
     RingWaitOp,
     WgmmaFenceOp,
@@ -50,7 +49,7 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.issued_products import IssuedProduct, find_product, products_of
 from tilec.passes.rewriting.loops import behind, enclosing_ops, in_block
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
-from tilec.passes.rewriting.walk import find_ops, kernels, users_of
+from tilec.passes.rewriting.walk import blocks_in, find_ops, kernels, users_of
 from tilec.passes.roles.parts import Part, parts_of
 
 MOST_PENDING = 7
@@ -81,7 +80,7 @@ def delay_waits(module: ir.Module, context: PassContext) -> None:
 
 def _blocks(block: ir.Block) -> list[ir.Block]:
     """The blocks, this one and those inside its ops, that multiply."""
-    inner = [b for view in block.operations for r in view.operation.regions for b in r.blocks]
+    inner = [one for view in block.operations for one in blocks_in(view.operation)]
     found = [each for one in inner for each in _blocks(one)]
     return [*found, *([block] if products_of(block) else [])]
 
@@ -148,16 +147,13 @@ class _Block:
             if isinstance(op.opview, RingWaitOp) and self._turns_of(op.opview.ring) > 1:
                 return None
             needed.add(op)
-            owners = (value.owner for value in op.operands)
-            found = (owner.operation for owner in owners if not isinstance(owner, ir.Block))
-            pending += [owner for owner in found if owner.block == self._block]
+            made = filter(None, map(defining_op, op.operands))
+            pending += [maker for maker in made if maker.block == self._block]
         return [view.operation for view in self._block.operations if view.operation in needed]
 
     def _is_there(self, buffer: ir.Value) -> bool:
         """Whether a wait for a slot is all that a product needs to read a buffer."""
-        turn = ring_turn(buffer)
-        while isinstance(buffer.owner, BufferView):
-            buffer = buffer.owner.src
+        turn, (_, buffer) = ring_turn(buffer), traced(buffer, BufferView)
         filled = [user for user in users_of(buffer) if is_fill(user.opview)]
         here = any(self._block.owner in [user, *enclosing_ops(user)] for user in filled)
         return isinstance(turn, RingWaitOp) or (turn is None and not here)
@@ -179,7 +175,7 @@ class _Block:
             readers = [order[each] for each in self._readers(product)]
             if min(readers, default=len(order)) < order[following.multiply]:
                 continue
-            issue = [*self._packing(product), product.fence.operation, product.multiply.operation]
+            issue = [*product.packing(), product.fence.operation, product.multiply.operation]
             self._move([*issue, product.wait.operation, *self._releases(product)], place)
 
     def _readers(self, product: IssuedProduct) -> list[ir.Operation]:
@@ -191,21 +187,6 @@ class _Block:
         order = self._order()
         return [r.operation for r in product.releases if order[r] > order[product.wait]]
 
-    def _packing(self, product: IssuedProduct) -> list[ir.Operation]:
-        """The ops of the block that write the registers which a product reads, and nothing else:
-        what narrows its operand."""
-        found: list[ir.Operation] = []
-        value = product.multiply.lhs
-        while len(list(value.uses)) == 1 and not isinstance(value.owner, ir.Block):
-            op = value.owner.operation
-            if op.block != self._block or not (
-                op.name == "arith.truncf" or isinstance(op.opview, ConvertLayoutOp)
-            ):
-                break
-            found.insert(0, op)
-            (value,) = op.operands
-        return found
-
     def _sink(self, product: IssuedProduct) -> None:
         """Rule 3."""
         ops, order = [view.operation for view in self._block.operations], self._order()
@@ -214,7 +195,7 @@ class _Block:
         stops += [len(ops) - 1, *(order[reader] for reader in self._readers(product))]
         for other in self._products:
             if order[other.multiply] > order[product.multiply]:
-                stops += [order[other.wait], *(order[op] for op in self._packing(other))]
+                stops += [order[other.wait], *(order[op] for op in other.packing())]
         stop = min(stop for stop in stops if stop > at)
         if any(_is_work(op) for op in ops[at + 1 : stop]):
             given = [op for op in self._releases(product) if order[op] < stop]
@@ -223,14 +204,12 @@ class _Block:
     def _count(self) -> bool:
         """Tells each wait how many groups were issued behind its own; whether any were."""
         ops, order = [view.operation for view in self._block.operations], self._order()
-        i32 = ir.IntegerType.get_signless(32)
         beside = False
         for product in self._products:
             issued, at = order[product.multiply], order[product.wait]
             later = [order[other.multiply] for other in self._products]
             later = [number for number in later if issued < number < at]
-            pending = ir.IntegerAttr.get(i32, min(len(later), MOST_PENDING))
-            product.wait.operation.attributes["pending"] = pending
+            product.wait.pending = min(len(later), MOST_PENDING)
             works = any(map(_is_work, ops[max((issued, *later)) + 1 : at]))
             if works:
                 with ir.InsertionPoint(product.wait.operation), product.wait.operation.location:

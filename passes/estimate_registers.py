@@ -1,9 +1,10 @@
-"""estimate-registers: says so where a kernel's values take more registers than a thread has.
+"""estimate-registers: reports where a kernel's values take more registers than a thread has.
 
-Before and After are the same program. To what is counted (`analysis/register_pressure.py`) come
-addresses: few in a role, which has barriers and descriptors; more in a thread that loads between
-products whose sums cannot move. A kernel it speaks of keeps values in memory ("spills"), which the
-author should hear before it is slow. `test/bench/register_verdicts.py` compares with ptxas.
+Before and After are the same program. Addresses are added to the values that are counted
+(`analysis/register_pressure.py`): few in a role, which has barriers and descriptors; more in a
+thread that loads between products whose sums cannot move. A kernel that is reported keeps values in
+memory ("spills"), which its author should hear before it is slow. `test/bench/register_verdicts.py`
+compares with ptxas.
 Does not handle: ptxas's own schedule; where there is one, reports ask it
 (`tilec/compile/resources.py`).
 """

@@ -45,6 +45,7 @@ from tilec.passes.math.formula_functions import FormulaFunctions
 from tilec.passes.math.kinds import Vocabulary
 from tilec.passes.math.scalar_builder import Scalar, ScalarBuilder
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import MODULES, ops_named
 
 Rule = Callable[..., Scalar]
@@ -122,9 +123,7 @@ class _Expander:
             b = ScalarBuilder(self._vocabulary, op.location, ir.InsertionPoint(op))
             rules = self._rules(name, op, approximate="afn" in flags)
             results = [self._elementwise(b, op, rule) for rule in rules]
-        for old, new in zip(op.results, results, strict=True):
-            old.replace_all_uses_with(new)
-        op.erase()
+        replace_op(op, *results)
 
     def _fastmath(self, op: ir.Operation) -> frozenset[str]:
         attributes = op.attributes

@@ -27,16 +27,13 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects.effects import read_by, written_by
-from tilec.dialects.gpu_tile import (
-    FenceOp,
-    RoleOp,
-    SyncOp,
-)
+from tilec.dialects.gpu_tile import FenceOp, RoleOp, SyncOp
 from tilec.dialects.gpu_tile.types import is_tensor_buffer
+from tilec.dialects.op import class_of
 from tilec.passes.analysis.async_readers import ends_with_products
 from tilec.passes.analysis.signals import hears_of_threads_or_products, threads_arrive_at
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.rewriting.walk import all_ops, kernels
+from tilec.passes.rewriting.walk import all_ops, blocks_in, kernels
 
 
 @tile_pass(
@@ -70,7 +67,12 @@ def _is_access(view: ir.OpView) -> bool:
 
 
 def _touches(op: ir.Operation) -> bool:
-    return any(_is_access(inner.opview) for inner in all_ops(op))
+    return any(_is_access(inner.opview) for inner in _ours(op))
+
+
+def _ours(inside: ir.Operation) -> list[ir.Operation]:
+    """What is inside an op, without upstream's ops, which know of no tensor memory."""
+    return [op for op in all_ops(inside) if class_of(op) is not None]
 
 
 class _Walk:
@@ -87,7 +89,7 @@ class _Walk:
             elif op.name in ("scf.for", "scf.while"):
                 since = self._loop(op, since)
             elif op.name == "scf.if":
-                after = [self.block(b, since) for r in op.regions for b in r.blocks]
+                after = [self.block(b, since) for b in blocks_in(op)]
                 for other in after:
                     since |= other
             else:
@@ -96,9 +98,8 @@ class _Walk:
 
     def _loop(self, loop: ir.Operation, since: _Since) -> _Since:
         entry = since | _Since(_hears(loop), _touches(loop))
-        for region in loop.regions:
-            for block in region.blocks:
-                since |= self.block(block, entry)
+        for block in blocks_in(loop):
+            since |= self.block(block, entry)
         return since
 
     def _visit(self, view: ir.OpView, since: _Since) -> _Since:
@@ -119,7 +120,7 @@ class _Walk:
 
 
 def _hears(loop: ir.Operation) -> bool:
-    views = (op.opview for op in all_ops(loop))
+    views = (op.opview for op in _ours(loop))
     return any(isinstance(view, SyncOp) or hears_of_threads_or_products(view) for view in views)
 
 

@@ -7,8 +7,8 @@ After:    %x = "tile.load"(%a, %row, %c0) ...
           %w = "tile.load"(%weight, %c0) ...
           %s = "tile.reduce"(%x) ...                            "tile.store"(%s, %scales, %row)
 
-Authors load where they use. Behind a reduction, or a store, which ptxas moves no load across, that
-is a second wait for memory, of a program that takes 2 us.
+Authors load where they use. Behind a reduction or a store, which ptxas moves no load across, such a
+load makes a program that takes 2 us wait for memory a second time.
 
 1. A load whose array the kernel does not write goes in front of the first op of its block in which
    threads wait for each other (a reduction, a scan), or that writes memory.
@@ -23,11 +23,13 @@ Does not handle: kernels with roles, whose rings run ahead; gathers; loads in br
 
 from __future__ import annotations
 
+import functools
+
 from mlir import ir
 
 from tilec.dialects.def_use import defining_op
-from tilec.dialects.effects import written_by
 from tilec.dialects.gpu_tile import RoleOp
+from tilec.dialects.op import names_where
 from tilec.dialects.tile import LoadOp
 from tilec.dialects.tile.reduction import Combining
 from tilec.dialects.types import is_tile
@@ -36,7 +38,7 @@ from tilec.passes.analysis.register_pressure import most_live_registers, registe
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.free_ops import is_scalar, is_total
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.walk import all_ops, find_ops, kernels
+from tilec.passes.rewriting.walk import find_ops, kernels, ops_named
 
 FEW = 8
 """Registers of a thread for all that is loaded early: with more, fewer CTAs run side by side."""
@@ -58,11 +60,13 @@ def hoist_loads(module: ir.Module, context: PassContext) -> None:
         loads = [op for op in find_ops(function, LoadOp) if is_tile(op.results[0])]
         early = [(op, place) for op in loads if (place := _place(op, function)) is not None]
         taken = sum(registers_of(op.results[0]) for op, _ in early)
-        alive = most_live_registers(function.regions[0].blocks[0]) if early else 0
-        if taken > FEW or alive + taken > ROOM:
+        if not early or taken > FEW:
+            continue
+        if most_live_registers(function.regions[0].blocks[0]) + taken > ROOM:
             continue
         for load, place in early:
-            for op in _address(load)[0]:
+            needed, _ = _address(load)
+            for op in [v.operation for v in load.block.operations if v.operation in needed]:
                 if place.is_before_in_block(op):
                     op.move_before(place)
             why = f"{taken} registers hold what is"
@@ -86,9 +90,9 @@ def _place(load: ir.Operation, function: ir.Operation) -> ir.Operation | None:
     return place
 
 
-def _address(load: ir.Operation) -> tuple[list[ir.Operation], list[ir.Value]]:
-    """A load and the scalar ops of its block that its address follows from, in order; and the
-    values that these take from elsewhere."""
+def _address(load: ir.Operation) -> tuple[OpSet, list[ir.Value]]:
+    """A load and the scalar ops of its block that its address follows from, and the values that
+    these take from elsewhere."""
     needed, others, pending = OpSet([load]), [], list(load.operands)
     while pending:
         value = pending.pop()
@@ -98,12 +102,15 @@ def _address(load: ir.Operation) -> tuple[list[ir.Operation], list[ir.Value]]:
         elif op not in needed:
             needed.add(op)
             pending += op.operands
-    body = [view.operation for view in load.block.operations]
-    return [op for op in body if op in needed], others
+    return needed, others
 
 
 def _waits(op: ir.Operation) -> bool:
     """Whether threads wait for each other in an op, or inside it, or it writes memory."""
-    return any(
-        isinstance(inner.opview, Combining) or written_by(inner.opview) for inner in all_ops(op)
-    )
+    names = _waiting()
+    return op.name in names or (len(op.regions) > 0 and bool(ops_named(op, names)))
+
+
+@functools.cache
+def _waiting() -> frozenset[str]:
+    return names_where(lambda kind: issubclass(kind, Combining) or bool(kind.WRITES))

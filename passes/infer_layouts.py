@@ -41,7 +41,7 @@ from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import Indexed, neighbours_dim, note_runs
 from tilec.passes.analysis.shifted_loads import ShiftedLoad, find_shifted
 from tilec.passes.analysis.vector_additions import most_added
-from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes, provable_width
+from tilec.passes.analysis.vector_width import access_width, contiguous_dim, element_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.turned_bytes import turned_layouts
 from tilec.passes.layouts.accesses import Access
@@ -58,7 +58,7 @@ from tilec.passes.layouts.conversion_costs import conversion_cost
 from tilec.passes.layouts.decisions import decide_layouts
 from tilec.passes.layouts.maps import widened
 from tilec.passes.layouts.operand_numbers import separate_operand_numbers
-from tilec.passes.layouts.product_rows import keeps_rows
+from tilec.passes.layouts.product_rows import keeps_rows, reduces_rows
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.walk import kernels
 
@@ -117,8 +117,7 @@ def _access(
         width = min(width, most_added(view, context)) if isinstance(view, Atomic) else width
     else:
         contiguous = contiguous_dim(array, view.dims)
-        wrapped = view.options.get("wrapped", False)
-        width, _ = provable_width(facts, array, view.offsets, view.dims, wrapped=wrapped)
+        width, _ = access_width(view, facts)
         if shifted is not None:
             width = shifted.width  # by align-loads
     return Access(
@@ -150,7 +149,10 @@ def _hard_layouts(ops: list[ir.Operation], context: PassContext) -> dict[ir.Valu
             continue
         grid = warpgroup_grid(sizes, context.num_warps) if row.is_warpgroup else None
         if grid is None:
-            grid = warp_grid(row, sizes, context.num_warps, rows_only=keeps_rows(dot))
+            # Warps without rows of their own would compute those of others once more.
+            enough = sizes[-2] > row.m * (context.num_warps // 2)
+            whole = keeps_rows(dot) if enough else reduces_rows(dot)
+            grid = warp_grid(row, sizes, context.num_warps, rows_only=whole)
         hard[dot.result] = accumulator_layout(row, sizes, *grid)
     return hard
 

@@ -40,7 +40,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_of
 from tilec.dialects.tile import ArrayOp
-from tilec.dialects.types import element, is_tile, shape
+from tilec.dialects.types import is_tile, shape
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.addresses_ahead import ADDRESS_OPS, address_ops
@@ -66,12 +66,7 @@ from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import find_ops, kernels
-from tilec.passes.roles.fills import (
-    fill_by_roles,
-    loads_for,
-    operand_fills,
-    worthwhile_fills,
-)
+from tilec.passes.roles.fills import fill_by_roles, loads_for, operand_fills, worthwhile_fills
 
 
 @tile_pass(
@@ -240,13 +235,13 @@ def _demands_stages(loop: ir.Operation) -> bool:
 
 
 def _is_address(load: Read) -> bool:
-    """Whether other copies and accesses go where the loaded number says: it has to be there when
-    they are issued, ahead of their own iteration."""
+    """Whether other copies and accesses go where the loaded number says, or only if it says so: it
+    has to be there when they are issued, ahead of their own iteration."""
     pending, seen = [load.result], {load.result}
     while pending:
         value = pending.pop()
         for user in (use.owner.operation for use in value.uses):
-            if isinstance(user.opview, (ArrayOp, TmaLoadOp)) and not is_tile(value):
+            if find_ops(user, ArrayOp, TmaLoadOp) and not is_tile(value):
                 return True
             if user.name.startswith(("arith.", "tensor.extract")):
                 found = [r for r in user.results if r not in seen]
@@ -318,7 +313,7 @@ def _why_not_ahead(load: Read) -> str | None:
 def _own_buffer(load: Read) -> BufferType:
     bytes_ = element_bytes(load.src)
     layout = choose_shared_layout(shape(load.result), bytes_, (layout_of(load.result),))
-    return BufferType(shape(load.result), element(load.result), layout)
+    return BufferType.of(load.result, layout)
 
 
 def _erase(load: Read, uses: Uses, back: ir.Value | None) -> None:

@@ -32,19 +32,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from itertools import zip_longest
 from typing import NamedTuple
 
 from mlir import ir
 
 from tilec.dialects.effects import ends, until
-from tilec.dialects.gpu_tile import (
-    ClusterSyncOp,
-    RoleOp,
-    SyncOp,
-    TmaCommitOp,
-)
-from tilec.dialects.gpu_tile.role import total_warps
+from tilec.dialects.gpu_tile import ClusterSyncOp, RoleOp, SyncOp, TmaCommitOp
+from tilec.dialects.gpu_tile.role import roles_beside, total_warps
 from tilec.dialects.traits import Until
 from tilec.passes.analysis.array_accesses import ArrayAccess
 from tilec.passes.analysis.async_readers import reads_for_products
@@ -57,12 +53,12 @@ from tilec.passes.analysis.shared_accesses import (
 )
 from tilec.passes.analysis.signals import ends_products, waits_at
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.rewriting.loops import behind, enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import blocks_in, find_ops, kernels
 from tilec.passes.roles.threads import runs_in_one_thread
 
 LOOPS = ("scf.for", "scf.while")
-CONTROL = (*LOOPS, "scf.if")
 Group = frozenset[Access | ArrayAccess]
 MOST_GROUPS = 8
 """Groups told apart; older ones count as the last, which costs a barrier too many at worst."""
@@ -92,10 +88,12 @@ class Pending(NamedTuple):
         )
 
     def map(self, move: Callable[[Access | ArrayAccess], Access | ArrayAccess]) -> Pending:
-        """The same with `move` applied to every access."""
+        """The same with `move` applied to every access. Sets know the hashes of those that stay as
+        they are."""
 
         def moved(group: Group) -> Group:
-            return frozenset(map(move, group))
+            after = {each: new for each in group if (new := move(each)) is not each}
+            return (group - after.keys()).union(after.values()) if after else group
 
         return Pending(
             moved(self.seen),
@@ -138,35 +136,61 @@ def _order(function: ir.Operation, context: PassContext) -> None:
     kernel = _Kernel(total_warps(function, context.num_warps), roles, context)
     walk = _Walk(kernel)
     walk.block(body, Pending())
-    for sync in reversed(list(walk.placed)):
-        trial = _Walk(kernel, without=sync)
-        trial.block(body, Pending())
-        if trial.placed:
-            for extra in trial.placed:
-                kernel.erase(extra)
-        else:
-            kernel.erase(sync)
+    for sync in filter(_meets_itself, reversed(list(walk.placed))):
+        try:
+            _Walk(kernel, without=sync).block(body, Pending())
+        except _Missing:
+            continue
+        kernel.erase(sync)
+
+
+class _Missing(Exception):
+    """Some access needs the sync that a walk takes for absent, or another in its place."""
+
+
+def _meets_itself(sync: ir.Operation) -> bool:
+    """Whether a sync stands in a loop, or in front of an op that may hold one: syncs that came
+    later may stand behind it and in front of what it is for."""
+    inside = any(op.name in LOOPS for op in enclosing_ops(sync))
+    return inside or len(behind(sync).regions) > 0
+
+
+class _Kind(Enum):
+    """What an op is to a walk."""
+
+    CLUSTER = auto()
+    """A meeting of all CTAs of a cluster."""
+    SYNC = auto()
+    GROUPS = auto()
+    """A commit of a group of asynchronous accesses, or a wait for groups."""
+    PRODUCTS = auto()
+    """A wait at a place where the end of products arrives."""
+    ROLE = auto()
+    LOOP = auto()
+    BRANCH = auto()
+    OTHER = auto()
+
+
+class _Point(NamedTuple):
+    """An op that a walk looks at. `accesses`: those of the op itself; a set keeps the hashes of
+    what it holds."""
+
+    view: ir.OpView
+    kind: _Kind
+    accesses: Group = frozenset()
 
 
 @dataclass
 class _Kernel:
-    """What all walks over a kernel have in common: its warps, its roles' numbers, the accesses of
-    ops, and the few ops of a block that a walk has to look at."""
+    """What all walks over a kernel have in common: its warps, its roles' numbers, and the few ops
+    of a block that a walk has to look at."""
 
     warps: int
     roles: OpMap[int]
     context: PassContext
-    _accesses: OpMap[Group] = field(default_factory=OpMap)
     _inside: OpMap[Group] = field(default_factory=OpMap)
-    _ordering: dict[ir.Block, list[ir.OpView]] = field(default_factory=dict)
+    _points: dict[ir.Block, list[_Point]] = field(default_factory=dict)
     _counters: OpMap[Counters] = field(default_factory=OpMap)
-
-    def accesses(self, view: ir.OpView) -> Group:
-        """The accesses of one op: a set keeps the hashes of what it holds."""
-        found = self._accesses.get(view.operation)
-        if found is None:
-            found = self._accesses[view.operation] = frozenset(accesses_of(view, self.context))
-        return found
 
     def inside(self, role: ir.Operation) -> Group:
         """The accesses of all ops of a role."""
@@ -182,37 +206,62 @@ class _Kernel:
             found = self._counters[loop] = ring_counters(loop)
         return found
 
-    def ops(self, block: ir.Block) -> list[ir.OpView]:
+    def points(self, block: ir.Block) -> list[_Point]:
         """The ops of a block that access memory, order accesses or hold such ops."""
-        found = self._ordering.get(block)
+        found = self._points.get(block)
         if found is None:
-            found = self._ordering[block] = [
-                view
-                for view in block.operations
-                if _orders(view) or view.operation.name in CONTROL or self.accesses(view)
-            ]
+            met = map(self._point, block.operations)
+            found = self._points[block] = [point for point in met if point is not None]
         return found
+
+    def _point(self, view: ir.OpView) -> _Point | None:
+        kind = _kind_of(view)
+        if kind in (_Kind.ROLE, _Kind.LOOP, _Kind.BRANCH):
+            return _Point(view, kind)
+        accesses = frozenset(accesses_of(view, self.context))
+        orders = kind is not _Kind.OTHER or waits_at(view) is not None
+        return _Point(view, kind, accesses) if orders or accesses else None
 
     def sync(self, before: ir.Operation, barrier: int, warps: int) -> ir.Operation:
         """Places a sync in front of an op that walks look at."""
         with ir.InsertionPoint(before), before.location:
             sync = SyncOp.build(barrier=barrier, warps=warps)
-        ops = self.ops(before.block)
-        place = next(n for n, view in enumerate(ops) if view.operation == before)
-        ops.insert(place, sync)
+        points = self.points(before.block)
+        place = next(n for n, point in enumerate(points) if point.view.operation == before)
+        points.insert(place, _Point(sync, _Kind.SYNC))
         return sync.operation
 
     def erase(self, sync: ir.Operation) -> None:
-        """Takes a sync away; what is kept of it may not meet an op that lies there later."""
-        ops = self.ops(sync.block)
-        ops[:] = [view for view in ops if view.operation != sync]
-        self._accesses.pop(sync, None)
+        """Takes a sync away."""
+        points = self.points(sync.block)
+        points[:] = [point for point in points if point.view.operation != sync]
         sync.erase()
+
+
+_KINDS = {
+    ClusterSyncOp.OPERATION_NAME: _Kind.CLUSTER,
+    SyncOp.OPERATION_NAME: _Kind.SYNC,
+    TmaCommitOp.OPERATION_NAME: _Kind.GROUPS,
+    RoleOp.OPERATION_NAME: _Kind.ROLE,
+    **dict.fromkeys(LOOPS, _Kind.LOOP),
+    "scf.if": _Kind.BRANCH,
+}
+"""The kinds that an op's name says."""
+
+
+def _kind_of(view: ir.OpView) -> _Kind:
+    found = _KINDS.get(view.operation.name)
+    if found is not None:
+        return found
+    if ends(view) is not None:
+        return _Kind.GROUPS
+    return _Kind.PRODUCTS if ends_products(view) else _Kind.OTHER
 
 
 class _Walk:
     """One walk in program order, which places syncs. `placed`: those that it had to add. `without`:
-    a sync that it takes for absent."""
+    a sync that it takes for absent, and then it places none: the first that it would ends it
+    (`_Missing`)."""
 
     def __init__(self, kernel: _Kernel, without: ir.Operation | None = None) -> None:
         self._kernel = kernel
@@ -224,32 +273,33 @@ class _Walk:
 
     def block(self, block: ir.Block, pending: Pending) -> Pending:
         """The accesses pending at the end of a block that starts with `pending`."""
-        for view in list(self._kernel.ops(block)):
-            op = view.operation
-            if isinstance(view, ClusterSyncOp):
+        for point in list(self._kernel.points(block)):
+            view, kind, _ = point
+            if kind is _Kind.CLUSTER:
                 pending = pending.synced()
-            elif isinstance(view, SyncOp):
+            elif kind is _Kind.SYNC:
                 whole = view.mode == "sync" and view.warps == self._warps
-                if whole and not (self._without is not None and op == self._without):
+                if whole and not (self._without is not None and view.operation == self._without):
                     pending = pending.synced()
-            elif isinstance(view, TmaCommitOp) or ends(view) is not None:
+            elif kind is _Kind.GROUPS:
                 pending = _waited(view, pending)
-            elif ends_products(view):
+            elif kind is _Kind.PRODUCTS:
                 # All threads wait for what one issued: nothing is left to tell anybody.
                 pending = pending._replace(multiplying=())
-            elif isinstance(view, RoleOp):
+            elif kind is _Kind.ROLE:
                 pending = self._role(view, pending)
-            elif op.name in LOOPS:
-                pending = self._loop(op, pending)
-            elif op.name == "scf.if":
-                pending = self._branch(op, pending)
+            elif kind is _Kind.LOOP:
+                pending = self._loop(view.operation, pending)
+            elif kind is _Kind.BRANCH:
+                pending = self._branch(view.operation, pending)
             else:
-                pending = self._visit(view, pending)
+                pending = self._visit(point, pending)
         return pending
 
     def _role(self, role: RoleOp, pending: Pending) -> Pending:
         if role.operation not in self._beside:
-            group = _neighbours(role)
+            together = roles_beside(role.operation.block.operations)
+            group = next(each for each in together if role.operation in each)
             self._beside.update(group)
             inside = [a for op in group for a in self._kernel.inside(op)]
             if _conflict(inside, pending.seen):
@@ -266,9 +316,9 @@ class _Walk:
     def _branch(self, op: ir.Operation, pending: Pending) -> Pending:
         """A sync that both branches surely need for what came before stands before them: it serves
         the code after, too. Any other stands where it is needed, and who goes past it is free."""
-        if self._surely_conflicts(op, pending):
+        if self._surely_conflicts(blocks_in(op), pending):
             pending = self._sync(op, pending)
-        after = [self.block(b, pending) for r in op.regions for b in r.blocks]
+        after = [self.block(block, pending) for block in blocks_in(op)]
         if not op.regions[1].blocks:  # without an else the accesses before it are still pending
             after.append(pending)
         joined = after[0]
@@ -276,22 +326,16 @@ class _Walk:
             joined |= other
         return joined
 
-    def _surely_conflicts(self, op: ir.Operation, pending: Pending) -> bool:
-        """Whether every way through `op` meets an access that needs an order."""
-        if op.name == "scf.if":
-            blocks = [list(region.blocks) for region in op.regions]
-            return (
-                all(
-                    any(
-                        self._surely_conflicts(view.operation, pending)
-                        for view in self._kernel.ops(block)
-                    )
-                    for (block,) in blocks
-                )
-                if all(blocks)
-                else False
-            )
-        return not op.regions and _conflict(self._kernel.accesses(op.opview), pending.seen)
+    def _surely_conflicts(self, blocks: list[ir.Block], pending: Pending) -> bool:
+        """Whether each of the two blocks of a branch meets an access that needs an order."""
+
+        def meets(point: _Point) -> bool:
+            if point.kind is _Kind.BRANCH:
+                return self._surely_conflicts(blocks_in(point.view.operation), pending)
+            is_simple = len(point.view.operation.regions) == 0
+            return is_simple and _conflict(point.accesses, pending.seen)
+
+        return len(blocks) == 2 and all(any(map(meets, self._kernel.points(b))) for b in blocks)
 
     def _loop(self, loop: ir.Operation, pending: Pending) -> Pending:
         """A sync in front of the loop where that leaves fewer of them inside."""
@@ -318,16 +362,15 @@ class _Walk:
         pending = pending.map(lambda access: access.first_iteration(counters))
         while True:
             after = pending
-            for region in loop.regions:
-                for block in region.blocks:
-                    after = self.block(block, after)
+            for block in blocks_in(loop):
+                after = self.block(block, after)
             entry = pending | after.map(lambda access: access.next_iteration(loop, counters))
             if entry == pending:
                 return pending | after
             pending = entry
 
-    def _visit(self, view: ir.OpView, pending: Pending) -> Pending:
-        accesses = self._kernel.accesses(view)
+    def _visit(self, point: _Point, pending: Pending) -> Pending:
+        view, _, accesses = point
         # No sync ends a copy in flight: that is for the waits, which other passes place.
         if _conflict(accesses, pending.seen):
             pending = self._sync(view.operation, pending)
@@ -339,14 +382,10 @@ class _Walk:
         return _seen(view, accesses, pending)
 
     def _sync(self, before: ir.Operation, pending: Pending) -> Pending:
+        if self._without is not None:
+            raise _Missing
         self.placed.append(self._kernel.sync(before, self._barrier, self._warps))
         return pending.synced()
-
-
-def _orders(view: ir.OpView) -> bool:
-    """Whether a walk looks at an op even if it has no accesses of its own."""
-    meets = isinstance(view, (ClusterSyncOp, SyncOp, RoleOp, TmaCommitOp))
-    return meets or ends(view) is not None or waits_at(view) is not None
 
 
 def _seen(view: ir.OpView, accesses: Group, pending: Pending) -> Pending:
@@ -393,15 +432,3 @@ def _first(
 
 def _conflict(accesses: Iterable[Access | ArrayAccess], earlier: Group) -> bool:
     return any(access.conflicts(other) for access in accesses for other in earlier)
-
-
-def _neighbours(role: RoleOp) -> list[ir.Operation]:
-    """Lists `role` and those behind it that run beside it, as no barrier of the CTA stands
-    between."""
-    found: list[ir.Operation] = []
-    for view in role.operation.block.operations:
-        if isinstance(view, RoleOp) and (found or view.operation == role.operation):
-            found.append(view.operation)
-        elif found and isinstance(view, SyncOp) and view.barrier == 0:
-            break
-    return found

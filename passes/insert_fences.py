@@ -39,6 +39,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.ring import COPIES
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
+from tilec.dialects.op import class_of
 from tilec.dialects.traits import Until
 from tilec.dialects.types import is_array
 from tilec.passes.analysis.signals import threads_arrive_at, waits_at
@@ -46,7 +47,7 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.buffer_fills import products_of
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
-from tilec.passes.rewriting.walk import all_ops, kernels
+from tilec.passes.rewriting.walk import all_ops, alloc_of, kernels
 
 KIND = "async_shared"
 _MEETS = (ClusterSyncOp, SyncOp, TensorMapLoad)
@@ -60,31 +61,35 @@ def insert_fences(module: ir.Module, context: PassContext) -> None:
 
 
 def _fence(function: ir.Operation) -> None:
-    ops = [op.opview for op in all_ops(function)]
+    ops = [op.opview for op in all_ops(function) if class_of(op) is not None]
     readers = [op for op in ops if read_late_by(op)]
-    touched = OpSet(_root(buffer) for reader in readers for buffer in _shared(read_late_by(reader)))
+    touched = OpSet(
+        alloc_of(buffer) for reader in readers for buffer in _shared(read_late_by(reader))
+    )
     loads = _last_loads(ops)
     touched.update(op for op in _allocs(ops) if any(_overlap(op, other) for other in loads))
     if not touched:
         return
-    copied = OpSet(_root(op.dst) for op in ops if isinstance(op, ThreadCopy)) & touched
+    copied = OpSet(alloc_of(copy.dst) for copy in of_kind(ops, ThreadCopy)) & touched
     for number, op in enumerate(ops):
         by_threads = until(op) is None
-        stored = by_threads and any(_root(buffer) in touched for buffer in _shared(written_by(op)))
+        stored = by_threads and any(
+            alloc_of(buffer) in touched for buffer in _shared(written_by(op))
+        )
         if stored or (ends(op) is Until.COPIES_WAITED and copied):
             _fence_behind(op.operation, _may_tell)
-        for source in map(_root, _shared(read_by(op)) if by_threads else ()):
+        for source in map(alloc_of, _shared(read_by(op)) if by_threads else ()):
             later = [other for other, last in loads.items() if number < last]
             if any(_overlap(source, other) for other in later) and not _feeds_wgmma(op):
                 _fence_behind(op.operation, _gives_back)
-    if any(isinstance(op, RingPublishOp) and op.by == COPIES for op in ops):
+    if any(publish.by == COPIES for publish in of_kind(ops, RingPublishOp)):
         for reader in readers:
-            if any(_root(buffer) in copied for buffer in _shared(read_late_by(reader))):
+            if any(alloc_of(buffer) in copied for buffer in _shared(read_late_by(reader))):
                 _fence_before(reader.operation)
 
 
 def _feeds_wgmma(op: ir.OpView) -> bool:
-    return any(isinstance(product.opview, WgmmaOp) for product in products_of(op))
+    return bool(of_kind(products_of(op), WgmmaOp))
 
 
 def _last_loads(ops: list[ir.OpView]) -> OpMap[int]:
@@ -96,7 +101,7 @@ def _last_loads(ops: list[ir.OpView]) -> OpMap[int]:
             around = (outer.name for outer in enclosing_ops(op.operation))
             again = any(name in ("scf.for", "scf.while") for name in around)
             last = len(ops) if again else number
-            found[_root(op.dst)] = max(last, found.get(_root(op.dst), 0))
+            found[alloc_of(op.dst)] = max(last, found.get(alloc_of(op.dst), 0))
     return found
 
 
@@ -104,21 +109,13 @@ def _shared(values: list[ir.Value]) -> list[ir.Value]:
     return [value for value in values if is_buffer(value)]
 
 
-def _root(buffer: ir.Value) -> ir.Operation:
-    """The alloc of a buffer or view."""
-    op = buffer.owner
-    while not isinstance(op, AllocOp):
-        op = op.src.owner
-    return op.operation
+def _allocs(ops: list[ir.OpView]) -> list[AllocOp]:
+    return [alloc for alloc in of_kind(ops, AllocOp) if is_buffer(alloc.result)]
 
 
-def _allocs(ops: list[ir.OpView]) -> list[ir.Operation]:
-    return [alloc.operation for alloc in of_kind(ops, AllocOp) if is_buffer(alloc.result)]
-
-
-def _overlap(one: ir.Operation, other: ir.Operation) -> bool:
+def _overlap(one: AllocOp, other: AllocOp) -> bool:
     """Whether two allocs have bytes in common."""
-    (a, b), (c, d) = (_bytes(alloc.opview) for alloc in (one, other))
+    (a, b), (c, d) = map(_bytes, (one, other))
     return a < d and c < b
 
 

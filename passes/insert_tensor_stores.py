@@ -44,7 +44,7 @@ from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.coordinates import as_copy_coordinate
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard
-from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes, provable_width
+from tilec.passes.analysis.vector_width import access_width, contiguous_dim, element_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.tensor_copies import box_of
 from tilec.passes.copies.tensor_map_rules import why_no_tensor_map
@@ -124,7 +124,7 @@ def _excess(store: tile.StoreOp, facts: Divisibility) -> _Excess:
     value, row = _held(store), contiguous_dim(store.dst, store.dims)
     if row is None:
         return _Excess(1.0, 1.0)
-    width, _ = provable_width(facts, store.dst, store.offsets, store.dims)
+    width, _ = access_width(store, facts)
     layout, sizes, bytes_ = layout_of(value), shape(value), element_bytes(store.dst)
     whole = blocked_layout(sizes, row, width, layout.num_threads)
     requests = [store_requests(each, sizes, row, bytes_, width) for each in (layout, whole)]
@@ -230,9 +230,8 @@ def _plan(store: tile.StoreOp) -> _Plan | str:
             break
     else:
         raise InternalError("a tile is one panel at least")
-    buffer = BufferType(
-        tuple(part), element(store.value), operand_layout(tuple(part), element(store.value), row)
-    )
+    kind = element(store.value)
+    buffer = BufferType(tuple(part), kind, operand_layout(tuple(part), kind, row))
     boxed = box_of(buffer)
     if isinstance(boxed, str):
         return boxed
@@ -257,13 +256,7 @@ def _emit(store: tile.StoreOp, function: ir.Operation) -> None:
         )
     slots = plan.slots
     with ir.InsertionPoint(store.operation):
-        ring = AllocOp.build(
-            results=[
-                BufferType(
-                    (slots, *plan.buffer.shape), plan.buffer.element, plan.buffer.layout
-                ).type()
-            ]
-        )
+        ring = AllocOp.build(results=[plan.buffer.with_slots(slots).type()])
         at = [as_copy_coordinate(offset) for offset in store.offsets]
         axis = store.dims[plan.row]
         for number, part in enumerate(_parts(held, plan)):

@@ -27,16 +27,12 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.def_use import users
+from tilec.dialects.def_use import only_use, only_user, users
 from tilec.dialects.gpu_tile import BufferLoadOp, BufferStoreOp, Tcgen05MmaOp
 from tilec.dialects.types import is_tile
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.rewriting.loops import (
-    behind,
-    find_loops,
-    terminator,
-    without_iteration_argument,
-)
+from tilec.passes.rewriting.control import either
+from tilec.passes.rewriting.loops import behind, find_loops, terminator, without_iteration_argument
 from tilec.passes.rewriting.scalars import is_zero, less
 from tilec.passes.rewriting.walk import find_ops
 
@@ -79,7 +75,7 @@ def _join(loop: ir.Operation) -> None:
         if not isinstance(view, BufferStoreOp) or not _accumulates(view.dst):
             continue
         source = view.value.owner
-        if not isinstance(source, BufferLoadOp) or len(list(view.value.uses)) != 1:
+        if not isinstance(source, BufferLoadOp) or only_use(view.value) is None:
             continue
         if source.src.type != view.dst.type or source.operation.block != block:
             continue
@@ -106,15 +102,14 @@ def _find(loop: ir.Operation) -> _Accumulator | None:
     block = loop.regions[0].blocks[0]
     last = terminator(block)
     for number, argument in enumerate(list(block.arguments)[1:]):
-        uses = list(argument.uses) if is_tile(argument) else []
-        store = uses[0].owner.opview if len(uses) == 1 else None
+        store = only_user(argument) if is_tile(argument) else None
         if not isinstance(store, BufferStoreOp) or store.operation.block != block:
             continue
         load = last.operands[number].owner
         if not isinstance(load, BufferLoadOp) or load.src != store.dst:
             continue
         multiplies = users(store.dst, Tcgen05MmaOp)
-        alone = len(users(store.dst)) == len(multiplies) + 2 and len(list(load.result.uses)) == 1
+        alone = len(users(store.dst)) == len(multiplies) + 2 and only_use(load.result) is not None
         if multiplies and alone and all(m.operation.block == block for m in multiplies):
             return _Accumulator(number, store, multiplies, load)
     return None
@@ -132,8 +127,7 @@ def _keep(loop: ir.Operation, found: _Accumulator) -> ir.Operation:
     first = _first(found.multiplies, loop.regions[0].blocks[0])
     if overwrites:
         with ir.InsertionPoint(first.operation), first.operation.location:
-            add = less(loop.operands[0], loop.regions[0].blocks[0].arguments[0])
-            first.operation.operands[3] = add
+            first.use_acc = less(loop.operands[0], loop.regions[0].blocks[0].arguments[0])
     found.store.operation.erase()
     location = found.load.operation.location
     new = without_iteration_argument(loop, number)
@@ -141,22 +135,17 @@ def _keep(loop: ir.Operation, found: _Accumulator) -> ir.Operation:
     following = behind(new)
     with ir.InsertionPoint(following), location:
         if overwrites:
-            total = _load_if(less(new.operands[0], new.operands[1]), buffer, init)
+            ran = less(new.operands[0], new.operands[1])
+            (total,) = either(ran, lambda: [_load(buffer, kind)], lambda: [init])
         else:
-            total = BufferLoadOp.build(buffer, results=[kind])
+            total = _load(buffer, kind)
     loop.results[number].replace_all_uses_with(total)
     loop.erase()
     return new
 
 
-def _load_if(ran: ir.Value, buffer: ir.Value, otherwise: ir.Value) -> ir.Value:
-    branch = ir.Operation.create("scf.if", results=[otherwise.type], operands=[ran], regions=2)
-    with ir.InsertionPoint(branch.regions[0].blocks.append()):
-        loaded = BufferLoadOp.build(buffer, results=[otherwise.type])
-        ir.Operation.create("scf.yield", operands=[loaded])
-    with ir.InsertionPoint(branch.regions[1].blocks.append()):
-        ir.Operation.create("scf.yield", operands=[otherwise])
-    return branch.results[0]
+def _load(buffer: ir.Value, kind: ir.Type) -> ir.Value:
+    return BufferLoadOp.build(buffer, results=[kind])
 
 
 def _first(multiplies: list[Tcgen05MmaOp], block: ir.Block) -> Tcgen05MmaOp:

@@ -27,8 +27,9 @@ The author says of which arrays that is so (`settled="b"`): weights, say, which 
 since long before. So a product of few rows, which takes as long as memory needs for its weights,
 reads them while the launch before it ends.
 
-1. The copies get a thread of their own, in the load role's second warp, which has nothing to do:
-   one thread would reach the other copies behind a whole ring of these, and the ring would run dry.
+1. The copies get a thread of their own, in the load role's second warp, which has nothing to do: a
+   single thread would issue a whole ring of them before it came to the other copies, and the ring
+   would run dry.
 2. A slot is full when both threads' bytes are there.
 3. Where all copies are of settled arrays, the load role does not wait at all.
 
@@ -57,7 +58,6 @@ from tilec.passes.analysis.written_arrays import array_of, written_arrays
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import settled_arrays
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.walk import all_ops, alloc_of, find_ops, is_pure, kernels, role_of
 
 _SCALAR_OPS = ("memref.dim", "scf.for", "scf.yield", "gpu.yield", "gpu_tile.role")
@@ -160,7 +160,6 @@ def _stranger(role: ir.Operation, known: tuple[ir.Operation, ...]) -> str | None
 def _split(role: RoleOp, found: _Loads) -> None:
     """A second role with the early copies, one warp behind the first role's first."""
     old = all_ops(role.operation)
-    i32 = ir.IntegerType.get_signless(32)
     left_out = [old.index(op) for op in (found.wait, *found.others)]
     announced = old.index(found.announce.operation)
     early = sum(_slot_bytes(op) for op in found.early)
@@ -168,16 +167,14 @@ def _split(role: RoleOp, found: _Loads) -> None:
     with ir.InsertionPoint.after(role.operation), role.operation.location:
         copy = role.operation.clone().operation
     new = all_ops(copy)
-    copy.attributes["name"] = ir.StringAttr.get(f"{role.name} settled")
-    copy.attributes["first_warp"] = ir.IntegerAttr.get(i32, role.first_warp + 1)
-    copy.attributes["warps"] = ir.IntegerAttr.get(i32, 1)
-    copy.attributes["registers"] = ir.IntegerAttr.get(i32, 0)
-    new[announced].attributes["bytes"] = ir.IntegerAttr.get(i32, early)
+    second = copy.opview
+    second.name, second.first_warp = f"{role.name} settled", role.first_warp + 1
+    second.warps, second.registers = 1, 0
+    new[announced].opview.bytes = early
     for number in left_out:
         new[number].erase()
-    found.announce.operation.attributes["bytes"] = ir.IntegerAttr.get(i32, all_bytes - early)
-    ring = found.announce.ring.owner
-    set_ring(ring, fills=ring.fills + 1)
+    found.announce.bytes = all_bytes - early
+    found.announce.ring.owner.fills += 1
     for op in found.early:
         op.erase()
 

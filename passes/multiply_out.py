@@ -39,9 +39,11 @@ from tilec.hardware.mma_shapes import (
 )
 from tilec.hardware.target import Feature
 from tilec.hardware.tensor_tiles import SCALE_ROWS, SCALES_A_COLUMN
+from tilec.passes.analysis.divisibility import number_of
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.code_floats import E8M0, E8M0_ONE, decode, unpack, unpack_codes
 from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import find_ops
 
 WIDER = {"e2m1": "e4m3", "e2m3": "e4m3", "e3m2": "e4m3"}
@@ -70,7 +72,7 @@ def multiply_out(module: ir.Module, context: PassContext) -> None:
             context.report.add("scales", op, f"multiplied out, in {kind}", found)
             _multiply_out(dot, kind)
             continue
-        op.attributes["options"] = ir.DictAttr.get({"instruction": ir.StringAttr.get(found.name)})
+        dot.options = {"instruction": found.name}
         why = "the target multiplies these types"
         if (dot.lhs_format, dot.rhs_format) != found.formats:
             why = _WIDENED[found.is_tensor]
@@ -167,8 +169,7 @@ def _widen(dot: tile.DotScaledOp, row: MmaInstruction) -> None:
             numbers = _numbers(value, name, k_dim)
             e4m3 = with_element(numbers, ir.Float8E4M3FNType.get())
             op.operands[number] = _elementwise("arith.truncf", e4m3, numbers)
-    for key, name in zip(("lhs_format", "rhs_format"), row.formats, strict=True):
-        op.attributes[key] = ir.StringAttr.get(name)
+    dot.lhs_format, dot.rhs_format = row.formats
 
 
 def _kind(dot: tile.DotScaledOp) -> ir.Type:
@@ -182,8 +183,7 @@ def _multiply_out(dot: tile.DotScaledOp, kind: ir.Type) -> None:
         lhs = _scaled((dot.lhs, dot.lhs_format), dot.lhs_scale, 1, kind)
         rhs = _scaled((dot.rhs, dot.rhs_format), dot.rhs_scale, 0, kind)
         result = tile.DotOp.build(lhs, rhs, dot.acc)
-    dot.result.replace_all_uses_with(result)
-    dot.operation.erase()
+    replace_op(dot, result)
 
 
 def _scaled(operand: tuple[ir.Value, str], scale: ir.Value, k_dim: int, kind: ir.Type) -> ir.Value:
@@ -208,14 +208,7 @@ def _scaled(operand: tuple[ir.Value, str], scale: ir.Value, k_dim: int, kind: ir
 
 def _is_one(scale: ir.Value) -> bool:
     """Whether all scales are the constant 1."""
-    made = scale.owner
-    if isinstance(made, ir.Block) or made.name != "arith.constant":
-        return False
-    value = made.attributes["value"]
-    if not isinstance(value, ir.DenseElementsAttr) or not value.is_splat:
-        return False
-    splat = value.get_splat_value()
-    return isinstance(splat, ir.IntegerAttr) and splat.value == E8M0_ONE
+    return number_of(scale) == E8M0_ONE
 
 
 def _as_f16(numbers: ir.Value) -> ir.Value:

@@ -55,6 +55,7 @@ from tilec.hardware.target import Feature
 from tilec.passes.analysis.placement import SHARED_BYTES
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import is_persistent, is_whole, rounds_of, stripes_of
+from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.free_ops import is_scalar
 from tilec.passes.rewriting.scalars import binary, constant, less
 from tilec.passes.rewriting.walk import all_ops, find_ops, kernels
@@ -138,10 +139,8 @@ def _let_in_behind_few(function: ir.Operation) -> None:
         stripes = constant(x.type, stripes_of(function))
         ctas = binary("arith.muli", binary("arith.muli", x, y), binary("arith.muli", z, stripes))
     few = less(ctas, constant(ctas.type, FEW_CTAS + 1))
-    branch = ir.Operation.create("scf.if", operands=[few], regions=2)
-    with ir.InsertionPoint(branch.regions[0].blocks.append()):
+    with only_if(few):
         GriddepcontrolOp.build(kind="launch_dependents")
-        ir.Operation.create("scf.yield")
 
 
 def _is_role_or_end(op: ir.OpView) -> bool:
@@ -182,10 +181,8 @@ def _wait_before_copies(block: ir.Block) -> None:
             return
         low, _, step = list(loop.operands)[:3]
         begins = less(block.arguments[0], binary("arith.addi", low, step))
-        branch = ir.Operation.create("scf.if", operands=[begins], regions=2)
-        with ir.InsertionPoint(branch.regions[0].blocks.append()):
+        with only_if(begins):
             GriddepcontrolOp.build(kind="wait")
-            ir.Operation.create("scf.yield")
 
 
 def _kinds(function: ir.Operation) -> set[str]:

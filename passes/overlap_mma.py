@@ -41,7 +41,7 @@ from itertools import pairwise
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, only_use, only_user, traced, users
 from tilec.dialects.gpu_tile import (
     ConvertLayoutOp,
     RingReleaseOp,
@@ -56,13 +56,10 @@ from tilec.dialects.tile import TransposeOp
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.issue_order import ring_turn
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.rewriting.loops import (
-    behind,
-    find_loops,
-    is_inside,
-    terminator,
-)
+from tilec.passes.rewriting.control import only_if
+from tilec.passes.rewriting.loops import behind, find_loops, is_inside, terminator
 from tilec.passes.rewriting.scalars import binary, i32_constant, less
+from tilec.passes.rewriting.values import replace_op, replace_uses
 from tilec.passes.rewriting.walk import find_ops
 
 
@@ -151,7 +148,7 @@ def _passed_by(argument: ir.Value, number: int, body: ir.Block) -> tuple[ir.Bloc
     result = next(n for n, r in enumerate(owner.results) if r == given)
     blocks = [region.blocks[0] for region in owner.regions]
     past = [terminator(block).operands[result] == argument for block in blocks]
-    alone = len(list(given.uses)) == 1 and sorted(past) == [False, True]
+    alone = only_use(given) is not None and sorted(past) == [False, True]
     return (blocks[past.index(False)], result) if alone else None
 
 
@@ -165,20 +162,15 @@ def _links(
     if not isinstance(user, WgmmaFenceOp):
         return None
     fence, multiplies = user, []
-    user = _only_user(fence.result)
+    user = only_user(fence.result)
     while isinstance(user, WgmmaOp) and user.operation.block == block:
         multiplies.append(user)
-        user = _only_user(user.result)
+        user = only_user(user.result)
     if not multiplies or not isinstance(user, WgmmaWaitOp) or user.pending:
         return None
-    uses = list(user.result.uses)
-    yielded = len(uses) == 1 and uses[0].owner.operation == last
-    return (fence, multiplies, user) if yielded and uses[0].operand_number == number else None
-
-
-def _only_user(value: ir.Value) -> ir.OpView | None:
-    uses = list(value.uses)
-    return uses[0].owner.opview if len(uses) == 1 else None
+    use = only_use(user.result)
+    yielded = use is not None and use.owner.operation == last and use.operand_number == number
+    return (fence, multiplies, user) if yielded else None
 
 
 def _releases(
@@ -197,13 +189,9 @@ def _releases(
                 turns.append(turn)
     if _overwrites(multiplies, body):
         return "an operand comes from registers that the next iteration overwrites"
-    found = []
+    found, block = [], multiplies[0].operation.block
     for turn in turns:
-        releases = [
-            view
-            for view in multiplies[0].operation.block.operations
-            if isinstance(view, RingReleaseOp) and view.slot == turn.slot
-        ]
+        releases = [one for one in users(turn.slot, RingReleaseOp) if one.operation.block == block]
         if len(releases) != 1 or turn.count.owner != body:
             return "an operand lies in no ring that is released"
         if turn.slots < 2:  # the next copy waits for a slot that is returned too late for it
@@ -215,9 +203,7 @@ def _releases(
 def _overwrites(multiplies: list[WgmmaOp], body: ir.Block) -> bool:
     """Whether an iteration writes registers of the last group, in flight across the back edge,
     before its own first group is issued: only behind that one is the last group waited for."""
-    lhs = multiplies[-1].lhs
-    while isinstance(lhs.owner, (ConvertLayoutOp, TransposeOp)):  # the same registers
-        lhs = lhs.owner.src
+    _, lhs = traced(multiplies[-1].lhs, ConvertLayoutOp, TransposeOp)  # the same registers
     if not is_tile(lhs) or not is_inside(lhs, body.owner):
         return False
     block = multiplies[0].operation.block
@@ -232,29 +218,36 @@ def _overlap(loop: ir.Operation, chain: _Chain) -> None:
     init = loop.operands[3 + chain.number]
     with ir.InsertionPoint(loop), chain.fence.operation.location:
         started = WgmmaFenceOp.build(init)
-    new = _rebuilt(loop, chain, started)
+    _carry_pending(loop, chain, started)
     with ir.InsertionPoint(chain.wait.operation), chain.wait.operation.location:
         flying = WgmmaWaitOp.build(chain.wait.acc, results=[chain.wait.acc.type], pending=1)
-    chain.wait.result.replace_all_uses_with(flying)
-    chain.wait.operation.erase()
+    replace_op(chain.wait, flying)
     if chain.branch is not None:
         _give_pending(chain.branch)
-    following = behind(new)
-    with ir.InsertionPoint(following), new.location:
-        done = WgmmaWaitOp.build(new.results[chain.number], results=[init.type], pending=0)
-    uses = [u for u in new.results[chain.number].uses if u.owner.operation != done.owner.operation]
-    for use in uses:
-        use.owner.operation.operands[use.operand_number] = done
+    following = behind(loop)
+    with ir.InsertionPoint(following), loop.location:
+        done = WgmmaWaitOp.build(loop.results[chain.number], results=[init.type], pending=0)
+    uses = [u for u in loop.results[chain.number].uses if u.owner.operation != done.owner.operation]
+    replace_uses(uses, done)
     waited = _wait_between(chain.multiplies)
     for release, turn in chain.releases:
         count = ir.BlockArgument(turn.count).arg_number - 1
         place = release.operation if waited is None else behind(waited)
         with ir.InsertionPoint(place), release.operation.location:
-            _release_before(release, turn.count, _has_run(new, turn.count, chain))
+            _release_before(release, turn.count, _has_run(loop, turn.count, chain))
         with ir.InsertionPoint(following), release.operation.location:
-            reached = new.results[count]
-            _release_before(release, reached, _has_run(new, reached, chain))
+            reached = loop.results[count]
+            _release_before(release, reached, _has_run(loop, reached, chain))
         release.operation.erase()
+
+
+def _carry_pending(loop: ir.Operation, chain: _Chain, started: ir.Value) -> None:
+    """Has a loop carry its accumulator pending, from `started` on; the fence inside goes."""
+    argument = loop.regions[0].blocks[0].arguments[1 + chain.number]
+    loop.operands[3 + chain.number] = started
+    for value in (argument, loop.results[chain.number]):
+        value.set_type(started.type)
+    replace_op(chain.fence, argument)
 
 
 def _has_run(loop: ir.Operation, count: ir.Value, chain: _Chain) -> ir.Value:
@@ -269,23 +262,10 @@ def _has_run(loop: ir.Operation, count: ir.Value, chain: _Chain) -> ir.Value:
 
 
 def _give_pending(branch: ir.Operation) -> None:
-    """Rebuilds an scf.if that gives a loop's accumulator, which its blocks yield pending by now."""
-    types = [value.type for value in terminator(branch.regions[0].blocks[0]).operands]
-    new = ir.Operation.create(
-        "scf.if",
-        results=types,
-        operands=list(branch.operands),
-        regions=2,
-        ip=ir.InsertionPoint(branch),
-        loc=branch.location,
-    )
-    for old, region in zip(branch.regions, new.regions, strict=True):
-        block = region.blocks.append()
-        for view in list(old.blocks[0].operations):
-            block.append(view.operation)
-    for before, after in zip(branch.results, new.results, strict=True):
-        before.replace_all_uses_with(after)
-    branch.erase()
+    """Has an scf.if give a loop's accumulator as its blocks yield it by now, pending."""
+    yielded = terminator(branch.regions[0].blocks[0]).operands
+    for result, value in zip(branch.results, yielded, strict=True):
+        result.set_type(value.type)
 
 
 def _wait_between(multiplies: list[WgmmaOp]) -> ir.Operation | None:
@@ -297,46 +277,15 @@ def _wait_between(multiplies: list[WgmmaOp]) -> ir.Operation | None:
     for multiply, following in pairwise(multiplies):
         with ir.InsertionPoint(behind(multiply.operation)), multiply.operation.location:
             flying = WgmmaWaitOp.build(multiply.result, results=[multiply.result.type], pending=1)
-        following.operation.operands[2] = flying
+        following.acc = flying
         waits.append(flying.owner.operation)
     return waits[0] if waits else None
-
-
-def _rebuilt(loop: ir.Operation, chain: _Chain, started: ir.Value) -> ir.Operation:
-    """The loop with its accumulator pending; the fence inside is gone."""
-    old = loop.regions[0].blocks[0]
-    types = [argument.type for argument in old.arguments]
-    types[1 + chain.number] = started.type
-    operands = list(loop.operands)
-    operands[3 + chain.number] = started
-    new = ir.Operation.create(
-        "scf.for",
-        results=types[1:],
-        operands=operands,
-        attributes=dict(loop.attributes.items()),
-        regions=1,
-        ip=ir.InsertionPoint(loop),
-        loc=loop.location,
-    )
-    block = new.regions[0].blocks.append(*types, arg_locs=[loop.location] * len(types))
-    chain.fence.result.replace_all_uses_with(block.arguments[1 + chain.number])
-    chain.fence.operation.erase()
-    for before, after in zip(old.arguments, block.arguments, strict=True):
-        before.replace_all_uses_with(after)
-    for view in list(old.operations):
-        block.append(view.operation)
-    for before, after in zip(loop.results, new.results, strict=True):
-        before.replace_all_uses_with(after)
-    loop.erase()
-    return new
 
 
 def _release_before(release: RingReleaseOp, count: ir.Value, exists: ir.Value) -> None:
     """Releases the slot of the turn before the `count`-th, where the i1 `exists` says that there is
     one."""
-    branch = ir.Operation.create("scf.if", operands=[exists], regions=2)
-    with ir.InsertionPoint(branch.regions[0].blocks.append()):
+    with only_if(exists):
         before = binary("arith.subi", count, i32_constant(1))
         slot = RingSlotOp.build(release.ring, before)
         RingReleaseOp.build(release.ring, slot, by=release.by)
-        ir.Operation.create("scf.yield")

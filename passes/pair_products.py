@@ -64,10 +64,11 @@ from tilec.passes.copies.tensor_copies import box_of
 from tilec.passes.dots.operand_buffers import operand_layout, swizzle_bytes
 from tilec.passes.programs.cluster_alike import axes_of, meet
 from tilec.passes.programs.pair_sharing import PAIR, Sharing
+from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.scalars import binary, equal, i32_constant
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import find_ops, kernels, role_of
 
 BOTH, EVEN = 3, 1
@@ -224,12 +225,12 @@ class _Rewrite:
             self._resize(alloc, _checked_half(alloc), stages)
         for product in self._products:
             name = ir.StringAttr.get(product.row.name)
-            product.multiply.operation.attributes["instruction"] = name
+            product.multiply.instruction = name
         self._announce()
         self._hand_over(self._share())
         self._multiply_in_even()
         for ring in self._rings:
-            set_ring(ring.owner, slots=stages)
+            ring.owner.slots = stages
         meet(self._function)
         return stages
 
@@ -274,15 +275,13 @@ class _Rewrite:
 
     def _resize(self, alloc: AllocOp, slot: BufferType, slots: int) -> None:
         """Gives a buffer that many slots, and the views of these their types."""
-        type_ = BufferType((slots, *slot.shape), slot.element, slot.layout).type()
         with ir.InsertionPoint(alloc.operation), alloc.operation.location:
-            whole = AllocOp.build(results=[type_])
+            whole = AllocOp.build(results=[slot.with_slots(slots).type()])
         for use in list(alloc.result.uses):
             old = use.owner.opview
             with ir.InsertionPoint(old.operation), old.operation.location:
                 new = SlotOp.build(whole, old.index)
-            old.result.replace_all_uses_with(new)
-            old.operation.erase()
+            replace_op(old, new)
         alloc.operation.erase()
 
     def _announce(self) -> None:
@@ -290,17 +289,9 @@ class _Rewrite:
         for ring in self._rings:
             bytes_ = 2 * sum(_tile_bytes(load.dst) for load in users(ring, TmaPairLoadOp))
             for announce in users(ring, RingAnnounceOp):
-                with self._in_even(announce.operation):
+                with ir.InsertionPoint(announce), only_if(self._is_even):
                     RingAnnounceOp.build(ring, announce.slot, bytes=bytes_)
                 announce.operation.erase()
-
-    def _in_even(self, place: ir.Operation) -> ir.InsertionPoint:
-        """Makes, in front of `place`, a branch that the even CTA takes; gives the point inside."""
-        with ir.InsertionPoint(place), place.location:
-            branch = ir.Operation.create("scf.if", operands=[self._is_even], regions=2)
-            with ir.InsertionPoint(branch.regions[0].blocks.append()):
-                end = ir.Operation.create("scf.yield")
-        return ir.InsertionPoint(end)
 
     def _share(self) -> dict[ir.Value, ir.Value]:
         """Lets each CTA load a part of what several pairs need. Gives, for each ring, the mask of
@@ -327,7 +318,7 @@ class _Rewrite:
             where = f"1/{sharing.parts} a CTA, multicast"
             self._context.report.add("cluster copy", self._function, where, why)
         for ring, found in pairs.items():
-            set_ring(ring.owner, releases=len(found))
+            ring.owner.releases = len(found)
         return masks
 
     def _hand_over(self, masks: dict[ir.Value, ir.Value]) -> None:
@@ -347,7 +338,7 @@ class _Rewrite:
         for role in self._roles():
             for turn in find_ops(role, RingAcquireOp):
                 ring = turn.opview.ring.owner
-                set_ring(ring, releases=PAIR * ring.releases)
+                ring.releases *= PAIR
 
     def _is_acquired(self, ring: ir.Value) -> bool:
         """Whether the multiply role fills a ring."""
@@ -362,10 +353,9 @@ class _Rewrite:
         for role in self._roles():
             body = role.opview.body
             *own, end = [view.operation for view in body.operations]
-            with self._in_even(end) as inside:
-                place = inside.ref_operation
-            for op in own:
-                op.move_before(place)
+            with ir.InsertionPoint(end), end.location, only_if(self._is_even) as place:
+                for op in own:
+                    op.move_before(place)
 
 
 def _tile_bytes(buffer: ir.Value) -> int:

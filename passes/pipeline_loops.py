@@ -30,7 +30,8 @@ After:    for s in 0 .. stages-2:                                     (the prolo
 
 A demand that cannot be met is an error with the reason; otherwise the report has it.
 Does not handle: addresses that depend on tiles in another layout, scf.while, loops over programs
-that CTAs ask for one by one; tensor copies, which specialize-warps overlaps.
+that CTAs ask for one by one; tensor copies, which specialize-warps overlaps; of loops that wait for
+products of tensor memory those that demand no stages: rotate-dots may do more for them.
 """
 
 from __future__ import annotations
@@ -41,17 +42,21 @@ from math import prod
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind, users
 from tilec.dialects.gpu_tile import (
     AllocOp,
     CpAsyncCommitOp,
     CpAsyncWaitOp,
     MmaOp,
+    RingAnnounceOp,
+    RingPublishOp,
     RingSlotOp,
     RingWaitOp,
     SlotOp,
     ThreadCopy,
 )
-from tilec.dialects.gpu_tile.types import BufferType, buffer_of
+from tilec.dialects.gpu_tile.mbarrier import PRODUCTS
+from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.tile import GatherOp, LoadOp
 from tilec.dialects.types import bit_width, element, shape
 from tilec.hardware.ring_stages import copied_stages
@@ -60,6 +65,7 @@ from tilec.passes.analysis.divisibility import unbounded_dims
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.demands.loops import STAGES, demanded_stages
+from tilec.passes.rewriting.control import either
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import (
     behind,
@@ -95,9 +101,10 @@ class _Plan:
 
 
 def _pipeline(loop: ir.Operation, context: PassContext) -> None:
-    if any(innermost_loop(wait) == loop for wait in find_ops(loop, RingWaitOp)):
-        return  # specialize-warps overlaps what fills rings
     demanded = demanded_stages(loop)
+    waits = [wait for wait in find_ops(loop, RingWaitOp) if innermost_loop(wait) == loop]
+    if any(map(_is_filled, waits)) or (waits and demanded is None):
+        return  # specialize-warps overlaps what fills rings, rotate-dots what waits for products
     plan = _plan(loop)
     if isinstance(plan, str):
         if demanded is not None and demanded > 1:
@@ -119,6 +126,13 @@ def _pipeline(loop: ir.Operation, context: PassContext) -> None:
         _Expansion(loop, plan, stages).run()
 
 
+def _is_filled(wait: ir.Operation) -> bool:
+    """Whether a wait is for what copies or threads fill, not for the end of products."""
+    (ring, *_) = wait.operands
+    fills = [*users(ring, RingAnnounceOp), *users(ring, RingPublishOp)]
+    return any(isinstance(fill, RingAnnounceOp) or fill.by != PRODUCTS for fill in fills)
+
+
 def _stages(bytes_: int, loop: ir.Operation, context: PassContext) -> int:
     sums = _accumulators(loop)
     stages = copied_stages(bytes_, sums, context.num_warps, context.target)
@@ -129,7 +143,7 @@ def _accumulators(loop: ir.Operation) -> int:
     """The registers, of all threads of a CTA, that sums of the loop's products take: those that it
     carries from iteration to iteration, all together, or the largest."""
     body = loop.regions[0].blocks[0]
-    sums = [view.acc for view in body.operations if isinstance(view, MmaOp)]
+    sums = [product.acc for product in of_kind(body.operations, MmaOp)]
     carried = [acc for acc in sums if acc.owner == body]
     return max([sum(map(_registers, carried)), *map(_registers, sums)], default=0)
 
@@ -194,20 +208,17 @@ def _plain_loads(loop: ir.Operation, context: PassContext) -> list[str]:
 def _is_vouched_for(op: ir.Operation) -> bool:
     """Whether an op, or one in it, loads where an iteration that exists may, and no other: nothing
     bounds the array."""
-    loads = [each.opview for each in all_ops(op)]
-    return any(isinstance(v, (GatherOp, LoadOp)) and unbounded_dims(v.src) for v in loads)
+    return any(unbounded_dims(load.src) for load in of_kind(all_ops(op), GatherOp, LoadOp))
 
 
 def _clone_where(exists: ir.Value, op: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> None:
     """Clones an op that loads into a branch: zeros where there is no such iteration."""
-    types = [result.type for result in op.results]
-    branch = ir.Operation.create("scf.if", results=types, operands=[exists], regions=2)
-    there, nowhere = (region.blocks.append() for region in branch.regions)
-    with ir.InsertionPoint(there):
-        ir.Operation.create("scf.yield", operands=list(clone_mapped(op, mapped).results))
-    with ir.InsertionPoint(nowhere):
-        ir.Operation.create("scf.yield", operands=[constant(type_, 0) for type_ in types])
-    mapped.update(zip(op.results, branch.results, strict=True))
+    made = either(
+        exists,
+        lambda: clone_mapped(op, mapped).results,
+        lambda: [constant(result.type, 0) for result in op.results],
+    )
+    mapped.update(zip(op.results, made, strict=True))
 
 
 def _copy_places(block: ir.Block) -> list[ir.Operation]:
@@ -247,8 +258,7 @@ class _Expansion:
 
     def _make_buffers(self) -> None:
         for alloc in self.plan.allocs:
-            slot = buffer_of(alloc.results[0])
-            slots = BufferType((self.stages, *slot.shape), slot.element, slot.layout)
+            slots = buffer_of(alloc.results[0]).with_slots(self.stages)
             self.buffers[alloc.results[0]] = AllocOp.build(results=[slots.type()])
 
     def _fill_ahead(self, loop: ir.Operation, count: ir.Value) -> None:

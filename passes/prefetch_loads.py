@@ -22,17 +22,22 @@ an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) take
 2. A loop in which no warp waits for another is unrolled, if what it loads is little, as often as
    hides the latency (`copies/iterations_ahead.py`): the loads for the next time stand in front of
    the work. Numbers that say nothing of where others are come with them. Behind the last use of
-   those before they would need no registers of their own, but a warp has six counters to wait for
-   loads with, ptxas gives all of these the same, and whoever waits for the first one of an
-   iteration waits for the last one of those before, which has just begun (selective scans 161 us
-   for 136 and 314 for 262, a recurrence of 2048 channels 391 for 353, H200).
+   the tiles before, the loads would need no registers of their own. But a warp has six counters to
+   wait for loads with, and ptxas gives all of these the same one: whoever waits for the first tile
+   of an iteration would wait for the last load as well, which has just begun (selective scans 161
+   us for 136 and 314 for 262, a recurrence of 2048 channels 391 for 353, H200).
 3. In a loop of products loads run one iteration ahead, issued in their place: what no ring brings
    (fp8 that goes through registers to be transposed, 4096 cubed, 384 us for 460; decays and values
    of a chunked recurrence, 75 for 88). So do numbers of rows that the loop gathers: it would wait
    for both, one behind the other (attention to a table of tokens, 131 us for 175).
-4. Past the last iteration the same tiles are loaded again: no access is wild, and nobody uses them.
+4. Where a role keeps rings full, what is multiplied comes ahead by them. What else the computing
+   role loads, as scales of products, waits behind the tensor cores: it comes an iteration ahead,
+   too, small tiles first, as far as the role's threads have registers. The loads stand at the end
+   of the iteration, in the registers of those before, and are under way while the next multiplies.
+5. Past the last iteration the same tiles are loaded again: no access is wild, and nobody uses them.
 Does not handle: tiles whose elements come one by one in less than a register; loops over programs;
-kernels with roles, whose load roles run ahead by themselves; large tiles, of which the programs of
+loads in branches; what other roles load; beside rings, gathers and loads at addresses that are
+loaded. Without roles, large tiles, of which the programs of
 a multiprocessor have enough under way (rows in tiles of 8192 elements: 0.97 to 1.07 times as fast);
 loops that begin and end where memory says, maybe soon (rows of sparse matrices: 0.60 to 1.04). One
 that only ends there qualifies (parts of split attention, joined in 3.1 us for 6.0). Loops along
@@ -45,14 +50,17 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.effects import is_product
-from tilec.dialects.gpu_tile import RoleOp
+from tilec.dialects.gpu_tile import RingWaitOp, RoleOp
+from tilec.dialects.gpu_tile.role import entry_registers, total_warps
 from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.dialects.op import TileOp
-from tilec.dialects.tile import ArrayOp
+from tilec.dialects.tile import ArrayOp, LoadOp
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.dependence import ops_behind
-from tilec.passes.analysis.register_pressure import tiles_apart
+from tilec.passes.analysis.placement import shared_bytes
+from tilec.passes.analysis.register_pressure import most_live_registers, tiles_apart
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.iterations_ahead import iterations_ahead
 from tilec.passes.copies.loads_ahead import (
@@ -71,26 +79,36 @@ from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.unrolling import unroll
 from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.passes.roles.parts import Part, parts_of
+from tilec.passes.roles.registers import COMPUTE_REGISTERS
 
 AHEAD = "tile.loads_ahead"
 """Attribute of the loops that this pass has written: it leaves them when it meets them again."""
 LITTLE_BYTES = 4096
 """Of all tiles that an iteration loads: a multiprocessor needs some 30 KB under way for its share
 of an H200's memory (4.8 TB/s over 132, for 800 ns), which eight CTAs with such tiles have."""
+LEAST_REGISTERS, MOST_REGISTERS = 8, 32
+"""Of a computing role's thread, for what is under way: so many always, and so many where CTAs that
+share a multiprocessor leave its threads more than they hold (recurrences over chunks with decays on
+an H200, 32 for 8: 98 us for 142, 119 for 159, 194 for 219)."""
 
 
 @tile_pass(
     requires=Level.BUFFERS,
     ensures=Level.BUFFERS,
     behind={
-        "specialize-warps": "loads move to a role, whose registers decide how far they run ahead",
-        "alternate-programs": "sets of warps divide the registers",
+        "specialize-warps": "that says what a role loads itself, and how many registers it has",
+        "rotate-dots": "a product that needs what is carried is not rotated",
+        "overlap-mma": "it counts the values that a loop carries",
     },
 )
 def prefetch_loads(module: ir.Module, context: PassContext) -> None:
     """Loads ahead what the loops of computing threads load into registers."""
     for function in kernels(module):
-        if find_ops(function, RoleOp) or _go_round_once(function):
+        roles = [op.opview for op in find_ops(function, RoleOp)]
+        for role in roles:
+            if role.name == "compute":
+                _load_beside_rings(role, function, context)
+        if roles or _go_round_once(function):
             continue
         (part,) = parts_of(function, context)
         for loop in find_loops(function):
@@ -170,12 +188,7 @@ def _is_alone(loop: ir.Operation) -> bool:
 
 def _prefetch(found: AheadLoads, times: int, context: PassContext) -> None:
     many = times > 1
-    context.report.add(
-        "loads",
-        found.loop,
-        f"{times} iterations ahead" if many else "an iteration ahead",
-        f"{times * found.registers} registers a thread hold what is under way",
-    )
+    _report(found, times, context)
     found.loop.attributes[AHEAD] = ir.UnitAttr.get(found.loop.context)
     if not many:
         issue_behind(found, lambda load: load)
@@ -186,3 +199,71 @@ def _prefetch(found: AheadLoads, times: int, context: PassContext) -> None:
         raise InternalError("an unrolled loop has none of its loads")
     first = unrolled.loop.regions[0].blocks[0].operations[0].operation
     issue_behind(unrolled, lambda _: first)
+
+
+def _report(found: AheadLoads, times: int, context: PassContext) -> None:
+    ahead = f"{times} iterations ahead" if times > 1 else "an iteration ahead"
+    why = f"{times * found.registers} registers a thread hold what is under way"
+    context.report.add("loads", found.loop, ahead, why)
+
+
+def _load_beside_rings(role: RoleOp, function: ir.Operation, context: PassContext) -> None:
+    """Applies rule 4 to the loops of a computing role."""
+    room = None
+    for loop in find_loops(role.operation):
+        near = _near(loop)
+        if near and room is None:  # of the role as it came: what counts its registers takes long
+            room = _room(role, function, context)
+        found = _chosen(loop, near, room) if room is not None else None
+        if found is not None:
+            _report(found, 1, context)
+            issue_behind(found)
+
+
+def _room(role: RoleOp, function: ir.Operation, context: PassContext) -> int:
+    """Registers of a thread of the computing role for what is under way."""
+    target = context.target
+    threads = total_warps(function, context.num_warps) * target.warp_size
+    ctas = target.ctas_beside(shared_bytes(function))
+    here = role.registers or min(
+        entry_registers(target, threads), target.registers_per_sm // (ctas * threads)
+    )
+    taken = most_live_registers(role.body) + COMPUTE_REGISTERS
+    return max(LEAST_REGISTERS, min(MOST_REGISTERS, here - taken))
+
+
+def _near(loop: ir.Operation) -> list[AheadLoads]:
+    """Of a loop that waits for rings: each of its loads that may come ahead, and waits for none of
+    its addresses."""
+    body = loop.regions[0].blocks[0].operations
+    if not of_kind(body, RingWaitOp):
+        return []
+    loads = [view.operation for view in of_kind(body, LoadOp) if _is_needed(view.result)]
+    alone = filter(None, (ahead_loads(loop, [load]) for load in loads))
+    return [each for each in alone if each.is_safe and not of_kind(each.addresses, LoadOp)]
+
+
+def _chosen(loop: ir.Operation, near: list[AheadLoads], room: int) -> AheadLoads | None:
+    """Those that so many registers have room for, small ones first, in the loop's order."""
+    chosen = OpSet()
+    for found in sorted(near, key=lambda found: found.registers):
+        if found.registers <= room:
+            chosen.update(found.loads)
+            room -= found.registers
+    body = loop.regions[0].blocks[0].operations
+    return ahead_loads(loop, [view.operation for view in body if view.operation in chosen])
+
+
+def _is_needed(value: ir.Value) -> bool:
+    """Whether more than ops without effect follow from a value: the computing role still has the
+    addresses of copies that others issue."""
+    pending, seen = [value], OpSet()
+    while pending:
+        for use in pending.pop().uses:
+            user = use.owner.operation
+            if not user.results:
+                return True
+            if user not in seen:
+                seen.add(user)
+                pending += user.results
+    return False

@@ -1,5 +1,5 @@
-"""reduce-divisions: quotients and remainders of a loop's counter are counted along; others lose
-what they do for negative numbers, where there are none.
+"""reduce-divisions: quotients and remainders of a loop's counter are counted along; divisions of
+other numbers that are not negative become unsigned.
 
 Before:   scf.for %i = 0 to %end step 1 {
             %q = arith.floordivsi %i, %n          %r = arith.remsi %i, %n
@@ -30,9 +30,10 @@ from dataclasses import dataclass, field
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.types import is_tile
-from tilec.passes.analysis.divisibility import constant_of
-from tilec.passes.analysis.signs import Signs, number_of
+from tilec.passes.analysis.divisibility import constant_of, number_of
+from tilec.passes.analysis.signs import Signs
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.loops import (
     find_loops,
@@ -42,6 +43,7 @@ from tilec.passes.rewriting.loops import (
     with_iteration_arguments,
 )
 from tilec.passes.rewriting.scalars import binary, constant, less, negated, scalar_op
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import kernels, ops_named
 
 _QUOTIENTS = ("arith.floordivsi", "arith.divsi", "arith.divui")
@@ -130,8 +132,7 @@ def _count_digits(loop: ir.Operation) -> None:
     for digit, quotient, remainder in zip(digits, carried[::2], carried[1::2], strict=True):
         for ops, value in ((digit.quotients, quotient), (digit.remainders, remainder)):
             for op in ops:
-                op.results[0].replace_all_uses_with(value)
-                op.erase()
+                replace_op(op, value)
 
 
 def _find_digits(loop: ir.Operation, signs: Signs) -> list[_Digit]:
@@ -173,9 +174,10 @@ def _distance(value: ir.Value, counter: ir.Value) -> int | None:
     """The constant that a value is more than `counter`, None if it is none."""
     if value == counter:
         return 0
-    if isinstance(value.owner, ir.Block) or value.owner.name != "arith.addi":
+    op = defining_op(value, "arith.addi")
+    if op is None:
         return None
-    first, second = value.owner.operands
+    first, second = op.operands
     return constant_of(second) if first == counter else None
 
 

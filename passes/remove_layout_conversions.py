@@ -12,12 +12,13 @@ Before:   %rows = "tile.load"(%numbers, %m) : ... -> tensor<128xi32, #a>
 After:    %rows = "tile.load"(%numbers, %m) : ... -> tensor<128xi32, #b>
           %c = arith.divsi %rows, %two : tensor<128xi32, #b>
 
-A tile of no more elements than there are threads, that follows in a few steps from loads and
-gathers of arrays that the kernel only reads, is loaded and computed again, if that takes a thread a
-few accesses: threads share what L1 holds, and nobody stores to shared memory and waits for the
-others. So a load role can have it, too. (Where it takes 8, in the gradients of attention, it was
-3 % slower.) What numbers rows that are gathered for products is always loaded again: a load role
-converts nothing.
+A tile of no more elements than there are threads, that follows in a few steps from its coordinates,
+or from loads and gathers of arrays that the kernel only reads, is loaded and computed again, if
+that takes a thread a few accesses: threads share what L1 holds, and nobody stores to shared memory
+and waits for the others. So a load role can have it, too. (Where it takes 8, in the gradients of
+attention, it was 3 % slower.) What numbers rows that are gathered for products is always loaded
+again: a load role converts nothing. Through a broadcast nothing is loaded again: who repeats rows
+loads them more often (chunks of attention with bounded context took 145 us for 119, H200).
 
 So is a larger tile that is not gathered, if that takes each thread no more accesses than there
 were: a row of 2048 bf16 beside a tile of four, in 512 threads, is one access of 16 bytes for one
@@ -32,19 +33,21 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op, users
+from tilec.dialects.def_use import defining_op, traced, users
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import ConvertLayoutOp
-from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.gpu_tile.types import layout_attr, layout_of
 from tilec.dialects.types import element, encoding, is_tile, shape
 from tilec.dialects.types import tile as tile_type
+from tilec.hardware.layout import Layout
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.vector_width import element_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.layouts.maps import broadcast_source
 from tilec.passes.layouts.operand_numbers import name_operand_rows
 from tilec.passes.rewriting.free_ops import erase_unused
-from tilec.passes.rewriting.op_tables import OpMap
+from tilec.passes.rewriting.values import again, replace_op
 from tilec.passes.rewriting.walk import find_ops, kernels
 
 _FREE = ("arith.constant", "tensor.splat", "tile.iota")
@@ -70,21 +73,19 @@ def _fold(conversion: ConvertLayoutOp, function: ir.Operation, context: PassCont
         conversion.operation.erase()
         erase_unused(source)
         return
-    while isinstance(source.owner, ConvertLayoutOp):
-        source = source.owner.src
+    _, source = traced(source, ConvertLayoutOp)
     if encoding(source) == encoding(result):
         made = source
     else:
         makers = _makers(source, result, function, context)
         if makers is None:
-            conversion.operation.operands[0] = source
+            conversion.src = source
             return
-        made = _remade(makers, source, encoding(result))
+        made = _remade(makers, source)
         for other in users(source, ConvertLayoutOp):
             if other.result.type == result.type:
                 other.result.replace_all_uses_with(made)
-    result.replace_all_uses_with(made)
-    conversion.operation.erase()
+    replace_op(conversion, made)
     erase_unused(source)
 
 
@@ -94,74 +95,62 @@ def _is_free(value: ir.Value) -> bool:
 
 def _makers(
     value: ir.Value, wanted: ir.Value, function: ir.Operation, context: PassContext
-) -> list[ir.Operation] | None:
-    """The ops to do again for a tile, each behind those it needs; None if they are too many or
-    cannot be done again. `wanted`: a tile in the layout that they get."""
-    found: list[ir.Operation] = []
+) -> dict[ir.Value, Layout] | None:
+    """What to make again for a tile, and in which layouts, each behind those it needs; None if that
+    is too much or cannot be made again. `wanted`: a tile in the layout that `value` gets."""
+    found: dict[ir.Value, Layout] = {}
     steps, last = 0, defining_op(value)
     is_large = prod(shape(value)) > context.num_threads
 
-    def visit(value: ir.Value) -> bool:
+    def visit(value: ir.Value, layout: Layout, repeated: bool = False) -> bool:
         nonlocal steps
-        if not is_tile(value):
+        if not is_tile(value) or layout_of(value) == layout:
             return True
         op = defining_op(value)
         if op is None:
             return False
-        if op in found:
-            return True
+        if value in found:
+            return found[value] == layout
         if isinstance(op.opview, (tile.LoadOp, tile.GatherOp)):
-            most = min(_ACCESSES, _accesses(value, op.opview)) if is_large else _ACCESSES
+            most = min(_ACCESSES, _accesses(layout_of(value), op.opview)) if is_large else _ACCESSES
             is_allowed = isinstance(op.opview, tile.LoadOp) or not is_large
-            few = is_allowed and _accesses(wanted, op.opview) <= most
-            able = (few or name_operand_rows(wanted)) and not read_ahead_hazard(
-                function, [op.opview.src], "the kernel"
-            )
-            able = able and all(map(visit, op.operands))
+            few = is_allowed and _accesses(layout, op.opview) <= most
+            able = (few and not repeated) or name_operand_rows(wanted)
+            able = able and not read_ahead_hazard(function, [op.opview.src], "the kernel")
+            able = able and all(visit(operand, layout, repeated) for operand in op.operands)
+        elif isinstance(op.opview, tile.BroadcastOp):
+            source = op.opview.src
+            able = visit(source, broadcast_source(layout, op.opview.dims, shape(source)), True)
         elif _is_free(value):
             able = True
         else:
             # In front of a loop it costs nothing to speak of.
             steps += last is not None and op.block == last.block
-            able = is_elementwise(op) and steps <= _STEPS and all(map(visit, op.operands))
+            able = is_elementwise(op) and steps <= _STEPS
+            able = able and all(visit(operand, layout, repeated) for operand in op.operands)
         if able:
-            found.append(op)
+            found[value] = layout
         return able
 
-    return found if visit(value) else None
+    return found if visit(value, layout_of(wanted)) else None
 
 
-def _accesses(wanted: ir.Value, view: tile.LoadOp | tile.GatherOp) -> int:
+def _accesses(layout: Layout, view: tile.LoadOp | tile.GatherOp) -> int:
     """The number of accesses, of at most 16 bytes each, that load what a thread holds of a tile in
     a row; elements that are gathered come one by one."""
-    values = layout_of(wanted).values
+    values = layout.values
     run = values[0].size if values and values[0].stride == 1 else 1
     run = 1 if isinstance(view, tile.GatherOp) else run
     return prod(mode.size for mode in values) // min(run, VECTOR_BYTES // element_bytes(view.src))
 
 
-def _remade(makers: list[ir.Operation], value: ir.Value, layout: ir.Attribute) -> ir.Value:
+def _remade(makers: dict[ir.Value, Layout], value: ir.Value) -> ir.Value:
     """Makes `value` once more in another layout, by ops beside those that make it."""
-    made: OpMap[ir.Value] = OpMap()
-    for op in makers:
-        result = op.results[0]
-        type_ = tile_type(shape(result), element(result), layout)
-        attributes = {name: op.attributes[name] for name in op.attributes}
-        if op.name == "arith.constant":
-            splat = attributes["value"].get_splat_value()
-            attributes["value"] = ir.DenseElementsAttr.get_splat(type_, splat)
-        operands = [_of(operand, made) for operand in op.operands]
-        made[op] = ir.Operation.create(
-            op.name,
-            results=[type_],
-            operands=operands,
-            attributes=attributes,
-            ip=ir.InsertionPoint(op),
-            loc=op.location,
-        ).results[0]
-    return made[value.owner.operation]
-
-
-def _of(operand: ir.Value, made: OpMap[ir.Value]) -> ir.Value:
-    op = defining_op(operand)
-    return operand if op is None else made.get(op, operand)
+    made: dict[ir.Value, ir.Value] = {}
+    for each, layout in makers.items():
+        op = each.owner.operation
+        operands = [made.get(operand, operand) for operand in op.operands]
+        with ir.InsertionPoint(op):
+            type_ = tile_type(shape(each), element(each), layout_attr(layout))
+            made[each] = again(op, operands, type_)
+    return made.get(value, value)

@@ -23,8 +23,8 @@ After:    %answers = "gpu_tile.alloc"()   %ring = "gpu_tile.make_ring"() {slots 
 Only where the author demands it (`tile.persistent = "dynamic"`): the kernel is launched with a CTA
 for each program, in one dimension, so that the place of a CTA is the number of its program.
 
-1. Roles were cut from the loop over programs as it was, and each has its own copy of it: each
-   becomes a `while` here, no earlier, and no pass before this one has to know.
+1. Each role has its own copy of the loop over programs, from specialize-warps. Every copy becomes a
+   `while` here and no earlier, so that no pass in front has to know of it.
 2. The role that runs ahead of the others asks, when it begins a program, for the one behind it. All
    roles read the answer when they are done with theirs, and release its slot: a warp at a time, or
    once where one thread runs the role.
@@ -65,6 +65,7 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import is_dynamic
 from tilec.passes.programs.answers import SLOTS
 from tilec.passes.programs.cluster_alike import runs_in
+from tilec.passes.rewriting.control import only_if, while_loop
 from tilec.passes.rewriting.loops import (
     behind,
     enclosing_ops,
@@ -75,6 +76,7 @@ from tilec.passes.rewriting.loops import (
 )
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.scalars import binary, constant, equal, i32_constant
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.roles.threads import runs_in_one_thread
 
 
@@ -167,11 +169,9 @@ def _rewrite(reader: _Reader, answers: _Answers, *, asks: bool) -> None:
     types = [i32, i32, *(value.type for value in carried)]
     with ir.InsertionPoint(loop), loop.location:
         inits = [constant(i1, 1), loop.operands[0], i32_constant(0), *carried]
-        new = ir.Operation.create("scf.while", results=types, operands=inits, regions=2)
-        before = new.regions[0].blocks.append(i1, *types, arg_locs=[loop.location] * len(inits))
+        new, before, after = while_loop(inits, types)
         with ir.InsertionPoint(before):
             ir.Operation.create("scf.condition", operands=list(before.arguments))
-        after = new.regions[1].blocks.append(*types, arg_locs=[loop.location] * len(types))
     program, count, *kept = after.arguments
     for outside, inside in zip(old.arguments, [program, *kept], strict=True):
         outside.replace_all_uses_with(inside)
@@ -190,9 +190,7 @@ def _rewrite(reader: _Reader, answers: _Answers, *, asks: bool) -> None:
             x = binary("arith.divui", x, i32_constant(answers.ctas))
         following = binary("arith.addi", count, i32_constant(1))
     replace_yield(end, [there, x, following, *end.operands])
-    for result, other in zip(loop.results, list(new.results)[2:], strict=True):
-        result.replace_all_uses_with(other)
-    loop.erase()
+    replace_op(loop, *list(new.results)[2:])
 
 
 def _ask(answers: _Answers, count: ir.Value) -> None:
@@ -205,8 +203,6 @@ def _ask(answers: _Answers, count: ir.Value) -> None:
     # Every CTA announces its own answer; the first asks, when all have released the slot.
     own = RingSlotOp.build(answers.ring, count)
     RingAnnounceOp.build(answers.ring, own, bytes=ANSWER_BYTES)
-    branch = ir.Operation.create("scf.if", operands=[answers.first], regions=2)
-    with ir.InsertionPoint(branch.regions[0].blocks.append()):
+    with only_if(answers.first):
         slot = RingAcquireOp.build(answers.ring, count)
         NextProgramOp.build(SlotOp.build(answers.whole, slot), answers.ring, slot)
-        ir.Operation.create("scf.yield")

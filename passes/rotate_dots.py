@@ -34,28 +34,24 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import (
-    ConvertLayoutOp,
-    WgmmaMeanwhileOp,
-    WgmmaWaitOp,
-)
+from tilec.dialects.def_use import only_use
+from tilec.dialects.gpu_tile import WgmmaMeanwhileOp, WgmmaWaitOp
 from tilec.dialects.types import is_tile
-from tilec.passes.analysis.issue_order import (
-    constant_steps,
-    ops_beside,
-)
+from tilec.passes.analysis.issue_order import constant_steps, ops_beside
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.issued_products import (
     IssuedProduct,
+    LoopRewrite,
     find_product,
     products_of,
     starts_from_constant,
 )
 from tilec.passes.dots.rotate_sums import rotate_sums
 from tilec.passes.dots.rotate_tensor_dots import rotate_tensor_dots
+from tilec.passes.rewriting.control import for_loop
 from tilec.passes.rewriting.loops import clone_mapped, find_loops, is_inside, terminator
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.scalars import binary, constant, less
+from tilec.passes.rewriting.scalars import binary, constant
 from tilec.passes.rewriting.walk import is_pure
 
 
@@ -129,22 +125,16 @@ def _find(loop: ir.Operation) -> _Rotation | str | None:
 
 def _carried_number(product: IssuedProduct, body: ir.Block) -> int:
     """The number of the loop-carried value that a product computes anew; -1 if it computes none."""
-    uses = list(product.wait.result.uses)
-    last = terminator(body)
-    if len(uses) != 1 or uses[0].owner.operation != last:
-        return -1
-    return uses[0].operand_number
+    use = only_use(product.wait.result)
+    return use.operand_number if use is not None and use.owner == terminator(body) else -1
 
 
-class _Rewrite:
-    """Rotates one loop."""
+class _Rewrite(LoopRewrite):
+    """Rotates one loop: its start, the loop, the last product."""
 
     def __init__(self, loop: ir.Operation, rotation: _Rotation) -> None:
-        self._loop, self._rotation = loop, rotation
-        self._lower, self._upper, self._step, *self._inits = loop.operands
-        self._body = loop.regions[0].blocks[0]
-        self._arguments = list(self._body.arguments)
-        self._yielded = list(terminator(self._body).operands)
+        super().__init__(loop)
+        self._rotation = rotation
         first, second = rotation.first, rotation.second
         # What the second product takes in registers: carried to where it is issued.
         taken = [second.fence.acc, second.multiply.lhs]
@@ -155,23 +145,6 @@ class _Rewrite:
             OpSet(op for p in (first, second) for op in (p.wait, *p.releases)),
         )
 
-    def run(self) -> None:
-        """A branch for at least one iteration: its start, the loop, the last product."""
-        with ir.InsertionPoint(self._loop), self._loop.location:
-            branch = ir.Operation.create(
-                "scf.if",
-                results=[result.type for result in self._loop.results],
-                operands=[less(self._lower, self._upper)],
-                regions=2,
-            )
-            with ir.InsertionPoint(branch.regions[0].blocks.append()):
-                ir.Operation.create("scf.yield", operands=self._iterations())
-            with ir.InsertionPoint(branch.regions[1].blocks.append()):
-                ir.Operation.create("scf.yield", operands=self._inits)
-        for old, new in zip(self._loop.results, branch.results, strict=True):
-            old.replace_all_uses_with(new)
-        self._loop.erase()
-
     def _iterations(self) -> list[ir.Value]:
         rotation = self._rotation
         mapped = dict(zip(self._arguments, [self._lower, *self._inits], strict=True))
@@ -180,15 +153,7 @@ class _Rewrite:
         _clone(self._between, mapped)
         inits = self._carried(mapped)
         second = binary("arith.addi", self._lower, self._step)
-        loop = ir.Operation.create(
-            "scf.for",
-            results=[value.type for value in inits],
-            operands=[second, self._upper, self._step, *inits],
-            attributes=dict(self._loop.attributes.items()),
-            regions=1,
-        )
-        types = [self._lower.type, *(value.type for value in inits)]
-        block = loop.regions[0].blocks.append(*types, arg_locs=[self._loop.location] * len(types))
+        loop, block = for_loop([second, self._upper, self._step], inits, self._loop)
         with ir.InsertionPoint(block):
             induction, *carried = block.arguments
             ir.Operation.create("scf.yield", operands=self._steady(induction, carried))
@@ -206,28 +171,13 @@ class _Rewrite:
         _clone(rotation.late, before)
         self._finish_first(mapped, pending=1)
         accumulator = self._arguments[1 + rotation.number]
-        late = OpSet((*_ops_behind(accumulator, self._between), *self._packing()))
+        late = OpSet((*_ops_behind(accumulator, self._between), *rotation.second.packing()))
         _clone([op for op in self._between if op not in late], mapped)
         with self._loop.location:
             WgmmaMeanwhileOp.build()
         mapped[accumulator] = self._finish_second(before)
         _clone([op for op in self._between if op in late], mapped)
         return self._carried(mapped)
-
-    def _packing(self) -> list[ir.Operation]:
-        """The ops that only narrow the second product's operand.
-
-        They write the registers that the product of the iteration before reads until it is done.
-        """
-        found: list[ir.Operation] = []
-        value = self._rotation.second.multiply.lhs
-        while len(list(value.uses)) == 1 and value.owner in self._between:
-            op = value.owner
-            if not (op.name == "arith.truncf" or isinstance(op.opview, ConvertLayoutOp)):
-                break
-            found.append(op)
-            (value,) = op.operands
-        return found
 
     def _carried(self, mapped: dict[ir.Value, ir.Value]) -> list[ir.Value]:
         """Lists what goes on to the next iteration: all that is yielded but the accumulator, and

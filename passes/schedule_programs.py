@@ -43,6 +43,7 @@ have effects besides stores, or read what they store.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 
 from mlir import ir
@@ -88,9 +89,11 @@ from tilec.passes.programs.program_relations import (
     read_their_length,
     shares_rows_and_columns,
 )
+from tilec.passes.rewriting.control import for_loop, run_only_if
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import innermost_loop
 from tilec.passes.rewriting.scalars import binary, i32_constant, less, scalar_op
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import all_ops, kernels
 from tilec.terms.demands import ORDER
 
@@ -145,8 +148,7 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
             return
     for axis, place in enumerate(places):
         for op in found.ids[axis]:
-            op.results[0].replace_all_uses_with(place)
-            op.erase()
+            replace_op(op, place)
     if persistent:
         _mark(function, context)
         why = DEMAND if demanded else "copies for the next program run ahead"
@@ -318,8 +320,7 @@ def _in_line(
         total = scalar_op("arith.muli", [plane, sizes[2]], i32)
         first, step = (CtaIdOp, NumCtasOp) if cluster == ALONE else (ClusterIdOp, NumClustersOp)
         bounds = [first.build(), total, step.build()]
-        loop = ir.Operation.create("scf.for", operands=bounds, regions=1)
-        block = loop.regions[0].blocks.append(i32, arg_locs=[loop.location])
+        _, block = for_loop(bounds)
         inner = ir.InsertionPoint(block)
         (linear,) = block.arguments
     else:
@@ -375,13 +376,8 @@ def _own(
 def _guard(store: ir.Operation, inside: list[ir.Value]) -> None:
     """Lets a store run where all of `inside` hold."""
     with ir.InsertionPoint(store), store.location:
-        all_inside = inside[0]
-        for condition in inside[1:]:
-            all_inside = binary("arith.andi", all_inside, condition)
-        branch = ir.Operation.create("scf.if", operands=[all_inside], regions=2)
-        with ir.InsertionPoint(branch.regions[0].blocks.append()):
-            end = ir.Operation.create("scf.yield")
-    store.move_before(end)
+        all_inside = functools.reduce(functools.partial(binary, "arith.andi"), inside)
+    run_only_if(all_inside, store)
 
 
 def _ceil(size: ir.Value, part: int) -> ir.Value:

@@ -172,12 +172,7 @@ def _select(dot: tile.DotOp, room: int, computed: ComputedOperands, context: Pas
     if row is None:
         types = ", ".join(str(element(v)) for v in (dot.lhs, dot.rhs, dot.acc))
         raise error_at(dot.operation, f"{context.target.name} has no way to multiply {types}")
-    dot.operation.attributes["options"] = ir.DictAttr.get(
-        {
-            **{entry.name: entry.attr for entry in dot.operation.attributes["options"]},
-            "instruction": ir.StringAttr.get(row.name),
-        }
-    )
+    dot.options = {**dot.options, "instruction": row.name}
     context.report.add("dot instruction", dot.operation, row.name, why)
 
 

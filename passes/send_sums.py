@@ -27,9 +27,8 @@ from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
-from tilec.dialects.types import bit_width, count_stripes, element, shape
+from tilec.dialects.types import bit_width, byte_width, count_stripes, element, shape
 from tilec.hardware.ring_stages import sent_together
-from tilec.hardware.shared_layout import strided
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.rewriting.scalars import binary, i32_constant, scalar_op
@@ -83,9 +82,9 @@ def _buffers(goes: list[list[tuple[ir.Value, ir.Value]]], axis: int) -> list[lis
 
 def _buffer(value: ir.Value, total: ir.Value, axis: int, free: list[ir.Value]) -> ir.Value:
     sizes, parts = shape(total), count_stripes(shape(value), shape(total), axis)
-    bytes_ = BufferType((), element(value), strided((), ())).element_bytes
-    shared = choose_shared_layout(sizes, bytes_, (layout_of(value), layout_of(total)))
-    type_ = BufferType((parts, *sizes), element(value), shared).type()
+    layouts = layout_of(value), layout_of(total)
+    shared = choose_shared_layout(sizes, byte_width(element(value)), layouts)
+    type_ = BufferType.of(total, shared).with_slots(parts).type()
     alike = next((buffer for buffer in free if buffer.type == type_), None)
     return alike or gpu_tile.AllocOp.build(results=[type_])
 

@@ -16,6 +16,8 @@ After:      "gpu_tile.tma_load"(%map_a, ...)
    nor how often it runs.
 2. A full slot still counts all bytes, whoever loaded them. A free one counts the readers of all
    CTAs that the slot's shared copies go to: they, or their products, release it in each of them.
+   Where cp.async fills a slot beside them, each warp does: one arrival a warpgroup says that its
+   products have read (`remote_arrive`), but does not order an earlier copy before the next one.
 3. The cluster meets when its rings are made (expand-rings), and before it ends: nobody writes into
    the shared memory of a CTA that has not begun or is gone (`await-arrivals` may do without the
    second).
@@ -37,6 +39,7 @@ from tilec.dialects.gpu_tile import (
     ClusterMaskOp,
     ClusterPositionOp,
     RingAcquireOp,
+    RingPublishOp,
     RingReleaseOp,
     RoleOp,
     TensorMapLoad,
@@ -44,13 +47,14 @@ from tilec.dialects.gpu_tile import (
     TmaMulticastOp,
 )
 from tilec.dialects.gpu_tile.cluster import cluster_shape, ctas_alike
+from tilec.dialects.gpu_tile.mbarrier import COPIES
+from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.copies.shared_parts import Part, acquired_by, load_part, part_of
 from tilec.passes.copies.tensor_copies import refused_tensor_copies
 from tilec.passes.demands.kernels import chose_cluster
 from tilec.passes.programs.cluster_alike import axes_of, meet
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.scalars import binary, i32_constant
 from tilec.passes.rewriting.walk import find_ops, kernels
 
@@ -191,11 +195,20 @@ def _arrive_everywhere(copies: Sequence[_Copy], masks: _Masks) -> None:
     for copy in copies:
         groups.setdefault(copy.turn.ring, set()).add(copy.axes)
     for ring, own in groups.items():
-        set_ring(ring.owner, releases=ring.owner.releases * masks.members(own))
-        for release in users(ring, RingReleaseOp):
+        releases = users(ring, RingReleaseOp)
+        by_warps = _are_copied(ring) and {release.by for release in releases} == {"warpgroup"}
+        counted = ring.owner.releases * (WARPGROUP_WARPS if by_warps else 1)
+        ring.owner.releases = counted * masks.members(own)
+        for release in releases:
             with ir.InsertionPoint(release.operation), release.operation.location:
-                RingReleaseOp.build(ring, release.slot, masks.mask(own), by=release.by)
+                by = "warp" if by_warps else release.by
+                RingReleaseOp.build(ring, release.slot, masks.mask(own), by=by)
             release.operation.erase()
+
+
+def _are_copied(ring: ir.Value) -> bool:
+    """Whether cp.async brings something into a ring's slots."""
+    return any(publish.by == COPIES for publish in users(ring, RingPublishOp))
 
 
 def _multicast(copy: _Copy, masks: _Masks) -> None:

@@ -26,7 +26,7 @@ from __future__ import annotations
 from mlir import ir
 from mlir.passmanager import PassManager
 
-from tilec.dialects.def_use import constant_attribute, defining_op
+from tilec.dialects.def_use import constant_attribute, defining_op, only_use
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.tile import DotOp
 from tilec.dialects.types import bit_width, is_tile
@@ -34,7 +34,8 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.loops import is_inside
 from tilec.passes.rewriting.scalars import i1_constant, is_zero
-from tilec.passes.rewriting.walk import all_ops, find_ops, is_pure, ops_named
+from tilec.passes.rewriting.values import replace_op
+from tilec.passes.rewriting.walk import all_ops, blocks_in, find_ops, is_pure, ops_named
 
 _UPSTREAM = "builtin.module(func.func(canonicalize,cse,loop-invariant-code-motion))"
 _LOOPS = ("scf.for", "scf.while")
@@ -53,9 +54,8 @@ def simplify(module: ir.Module, context: PassContext) -> None:
     for loop in ops_named(module.operation, ["scf.for"]):
         _make_branch(loop)
     for function in module.body.operations:
-        for region in function.operation.regions:
-            for block in region.blocks:
-                _simplify_block(block, {})
+        for block in blocks_in(function.operation):
+            _simplify_block(block, {})
     _drop_unused(module)
 
 
@@ -106,31 +106,27 @@ def _simplify_block(block: ir.Block, available: dict[tuple, ir.Operation]) -> No
             key = (tuple(op.operands), _form(op, {}))
             earlier = available.get(key)
             if earlier is not None:
-                for old, new in zip(op.results, earlier.results, strict=True):
-                    old.replace_all_uses_with(new)
-                op.erase()
+                replace_op(op, *earlier.results)
                 continue
             available[key] = op
         elif op.name.startswith("scf."):
-            for region in op.regions:
-                for inner in region.blocks:
-                    _simplify_block(inner, available)
+            for inner in blocks_in(op):
+                _simplify_block(inner, available)
 
 
 def _form(op: ir.Operation, numbers: dict[ir.Value, int]) -> tuple:
     """Describes an op so that two on the same operands whose descriptions are equal give the same.
     Values inside its regions are named by their order, those from outside by themselves."""
     inside = []
-    for region in op.regions:
-        for block in region.blocks:
-            for argument in block.arguments:
-                numbers[argument] = len(numbers)
-            for view in block.operations:
-                inner = view.operation
-                used = tuple(numbers.get(operand, operand) for operand in inner.operands)
-                inside.append((used, _form(inner, numbers)))
-                for result in inner.results:
-                    numbers[result] = len(numbers)
+    for block in blocks_in(op):
+        for argument in block.arguments:
+            numbers[argument] = len(numbers)
+        for view in block.operations:
+            inner = view.operation
+            used = tuple(numbers.get(operand, operand) for operand in inner.operands)
+            inside.append((used, _form(inner, numbers)))
+            for result in inner.results:
+                numbers[result] = len(numbers)
     return (
         op.name,
         tuple(sorted((a, str(op.attributes[a])) for a in op.attributes)),
@@ -142,14 +138,13 @@ def _form(op: ir.Operation, numbers: dict[ir.Value, int]) -> tuple:
 def _hoist(loop: ir.Operation) -> None:
     """Moves pure ops whose operands are defined outside a loop in front of it, inner loops
     first."""
-    for region in loop.regions:
-        for block in region.blocks:
-            for view in list(block.operations):
-                op = view.operation
-                if op.name in _LOOPS:
-                    _hoist(op)
-                elif is_pure(op) and all(_is_outside(v, loop) for v in op.operands):
-                    op.move_before(loop)
+    for block in blocks_in(loop):
+        for view in list(block.operations):
+            op = view.operation
+            if op.name in _LOOPS:
+                _hoist(op)
+            elif is_pure(op) and all(_is_outside(v, loop) for v in op.operands):
+                op.move_before(loop)
 
 
 def _make_branch(loop: ir.Operation) -> None:
@@ -172,9 +167,7 @@ def _make_branch(loop: ir.Operation) -> None:
     if inits:
         with loop.location, ir.InsertionPoint(branch.regions[1].blocks.append()):
             ir.Operation.create("scf.yield", operands=inits)
-    for old, new in zip(loop.results, branch.results, strict=True):
-        old.replace_all_uses_with(new)
-    loop.erase()
+    replace_op(loop, *branch.results)
 
 
 def _truth_behind(value: ir.Value) -> ir.Value | None:
@@ -192,10 +185,10 @@ def _is_outside(value: ir.Value, loop: ir.Operation) -> bool:
 
 def _add_into(dot: DotOp) -> None:
     """Makes the sum of a product and what its loop carries the product's own."""
-    uses = list(dot.result.uses)
-    if len(uses) != 1 or not is_zero(dot.acc):
+    use = only_use(dot.result)
+    if use is None or not is_zero(dot.acc):
         return
-    add, number = uses[0].owner.operation, uses[0].operand_number
+    add, number = use.owner.operation, use.operand_number
     if add.block != dot.operation.block or add.name not in ("arith.addf", "arith.addi"):
         return
     if add.name == "arith.addf" and not _may_contract(add):
@@ -203,9 +196,8 @@ def _add_into(dot: DotOp) -> None:
     other = add.operands[1 - number]
     if _is_carried(other, add.block):
         dot.operation.move_before(add)
-        dot.operation.operands[2] = other
-        add.results[0].replace_all_uses_with(dot.result)
-        add.erase()
+        dot.acc = other
+        replace_op(add, dot.result)
 
 
 def _may_contract(op: ir.Operation) -> bool:

@@ -31,6 +31,7 @@ from mlir import ir
 from tilec.passes.analysis.integer_ops import is_division, is_integer_op
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.lower_to_nvvm.access import inline_asm
+from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.op_tables import OpMap, order_of
 from tilec.passes.rewriting.walk import ops_named
 
@@ -45,18 +46,11 @@ def sink_scalars(module: ir.Module, context: PassContext) -> None:
     needs it."""
     loops: list[tuple[ir.Operation, ir.Operation]] = []
     for op in ops_named(module.operation, ["scf.for"]):
-        following = _following(op)
-        if following is not None and _text(following) == _LAST_WAIT and _multiplies(op):
+        following = behind(op)
+        if _text(following) == _LAST_WAIT and _multiplies(op):
             loops.append((op, following))
     for loop, wait in loops:
         _sink(loop, wait)
-
-
-def _following(op: ir.Operation) -> ir.Operation | None:
-    """The op right behind one in its block."""
-    ops = [view.operation for view in op.block.operations]
-    at = ops.index(op) + 1
-    return ops[at] if at < len(ops) else None
 
 
 def _multiplies(loop: ir.Operation) -> bool:
@@ -67,7 +61,7 @@ def _multiplies(loop: ir.Operation) -> bool:
 def _sink(loop: ir.Operation, wait: ir.Operation) -> None:
     ops = [view.operation for view in loop.block.operations]
     order = order_of(ops)
-    behind = order[wait]
+    last = order[wait]
     place = wait
     for op in reversed(ops[: order[loop]]):
         if not (is_integer_op(op) or is_division(op)):
@@ -75,9 +69,9 @@ def _sink(loop: ir.Operation, wait: ir.Operation) -> None:
         users = [use.owner for result in op.results for use in result.uses]
         if not users:
             op.erase()
-        elif all(_number(user, order) >= behind for user in users):
+        elif all(_number(user, order) >= last for user in users):
             op.move_before(place)
-            order[op] = behind
+            order[op] = last
             place = op
     if place != wait:
         with ir.InsertionPoint(wait), wait.location:

@@ -48,6 +48,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferStoreOp,
@@ -62,7 +63,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS
 from tilec.dialects.gpu_tile.role import TOTAL_WARPS
-from tilec.dialects.gpu_tile.types import BufferType, buffer_of
+from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.types import is_tile
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Feature
@@ -70,21 +71,16 @@ from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.tensor_copies import refused_tensor_copies
 from tilec.passes.demands.kernels import PINGPONG, settled_arrays, teams_of
-from tilec.passes.demands.loops import STAGES, WARP_SPECIALIZE
+from tilec.passes.demands.loops import STAGES, WARP_SPECIALIZE, check_stages
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import behind, enclosing_ops, find_loops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
-from tilec.passes.rewriting.rings import set_ring
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import kernels
 from tilec.passes.roles.budgets import share_registers
 from tilec.passes.roles.fills import arrivals, refused_fills
-from tilec.passes.roles.multiply_role import (
-    Products,
-    add_multiply_role,
-    drop_shell,
-    find_products,
-)
+from tilec.passes.roles.multiply_role import Products, add_multiply_role, drop_shell, find_products
 from tilec.passes.roles.program_slice import Slice
 from tilec.passes.roles.registers import (
     LOAD_REGISTERS,
@@ -119,6 +115,7 @@ def specialize_warps(module: ir.Module, context: PassContext) -> None:
     """Gives the tensor copies of every kernel a warp of their own."""
     for function in kernels(module):
         _specialize(function, context)
+        check_stages(function)
 
 
 def _specialize(function: ir.Operation, context: PassContext) -> None:
@@ -127,7 +124,8 @@ def _specialize(function: ir.Operation, context: PassContext) -> None:
     wanted, in_turn = wanted_stages(rings), teams_of(function) > 1
     is_asked = demanding is not None or in_turn or wanted > 0
     reason = _refusal(function, rings, context) or _left_alone(rings, forbidden, is_asked)
-    followers = share_rings(rings) if reason is None else []
+    multiplied = OpSet(products.loop for products in _find_products(function, rings))
+    followers = share_rings(rings, multiplied) if reason is None else []
     stages, outer = wanted, wanted
     if not wanted and reason is None:
         multiply = bool(_find_products(function, rings))
@@ -206,8 +204,8 @@ def _find_products(function: ir.Operation, rings: list[Ring]) -> list[Products]:
 
 def _takes_tiles(rings: list[Ring]) -> bool:
     """Whether the load role computes tiles: what it stores, or the numbers of what it gathers."""
-    kinds = (BufferStoreOp, CpAsyncGatherOp)
-    return any(isinstance(copy, kinds) for ring in rings for copy in ring.copies)
+    copies = [copy for ring in rings for copy in ring.copies]
+    return bool(of_kind(copies, BufferStoreOp, CpAsyncGatherOp))
 
 
 def _part(function: ir.Operation, rings: list[Ring], roots: list[ir.Operation]) -> Slice:
@@ -283,9 +281,8 @@ class _Rewrite:
 
     def _move_maps(self) -> ir.Operation:
         """Moves tensor maps up to the rings. Gives the op behind them."""
-        for view in list(self._body.operations):
-            if isinstance(view, MakeTensorMapOp):
-                view.operation.move_before(next(iter(self._body.operations)).operation)
+        for made in of_kind(self._body.operations, MakeTensorMapOp):
+            made.operation.move_before(next(iter(self._body.operations)).operation)
         kinds = (MakeTensorMapOp, MakeRingOp)
         return next(v.operation for v in self._body.operations if not isinstance(v, kinds))
 
@@ -304,15 +301,13 @@ class _Rewrite:
         leader = ring.leader or ring
         if ring is leader:
             self._buffers[id(ring)] = self._make_buffers(ring, behind_rings)
-            counts = {"fills": self._filled(ring), "releases": self._releases(ring)}
-            set_ring(ring.made, slots=self._slots(ring), **counts)
+            ring.made.slots = self._slots(ring)
+            ring.made.fills, ring.made.releases = self._filled(ring), self._releases(ring)
         else:
-            ring.made.result.replace_all_uses_with(leader.made.result)
-            ring.made.operation.erase()
+            replace_op(ring.made, leader.made.result)
         with ir.InsertionPoint(self._first_fill(ring)), ring.turn.operation.location:
             acquired = RingAcquireOp.build(leader.made.result, ring.turn.count)
-        ring.turn.slot.replace_all_uses_with(acquired)
-        ring.turn.operation.erase()
+        replace_op(ring.turn, acquired)
         ring.turn = acquired.owner
         pairs = list(zip(ring.allocs, self._buffers[id(leader)], strict=True))
         for alloc, whole in reversed(pairs):  # each goes in front of the one before
@@ -337,14 +332,10 @@ class _Rewrite:
 
     def _make_buffers(self, ring: Ring, behind_rings: ir.Operation) -> list[ir.Value]:
         """Buffers of as many slots at the kernel's entry."""
-        wholes = []
+        slots = [buffer_of(alloc.results[0]) for alloc in ring.allocs]
+        types = [slot.with_slots(self._slots(ring)).type() for slot in slots]
         with ir.InsertionPoint(behind_rings), self._function.location:
-            for alloc in ring.allocs:
-                slot = buffer_of(alloc.results[0])
-                shape = (self._slots(ring), *slot.shape)
-                type_ = BufferType(shape, slot.element, slot.layout).type()
-                wholes.append(AllocOp.build(results=[type_]))
-        return wholes
+            return [AllocOp.build(results=[type_]) for type_ in types]
 
     def _slots(self, ring: Ring) -> int:
         return self._outer if is_outer(ring.leader or ring) else self._stages

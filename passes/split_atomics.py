@@ -15,9 +15,8 @@ from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
-from tilec.dialects.types import element, shape
+from tilec.dialects.types import byte_width, element, shape
 from tilec.hardware.layout import Layout
-from tilec.hardware.shared_layout import strided
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.rewriting.walk import find_ops
@@ -42,10 +41,9 @@ def holds_copies(layout: Layout, num_threads: int) -> bool:
 def _spread(op: ir.Operation, context: PassContext) -> None:
     old = op.results[0]
     layout, sizes = layout_of(old), shape(old)
-    bytes_ = BufferType((), element(old), strided((), ())).element_bytes
-    shared = choose_shared_layout(sizes, bytes_, (layout,))
+    shared = choose_shared_layout(sizes, byte_width(element(old)), (layout,))
     with ir.InsertionPoint.after(op), op.location:
-        buffer = gpu_tile.AllocOp.build(results=[BufferType(sizes, element(old), shared).type()])
+        buffer = gpu_tile.AllocOp.build(results=[BufferType.of(old, shared).type()])
         store = gpu_tile.BufferStoreOp.build(old, buffer)
         spread = gpu_tile.BufferLoadOp.build(buffer, results=[old.type])
     old.replace_all_uses_except(spread, [store.operation])

@@ -34,13 +34,12 @@ from tilec.dialects.gpu_tile import (
     BufferStoreOp,
     ConvertLayoutOp,
     ReshapeViewOp,
-    ViewOp,
 )
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
 from tilec.dialects.types import byte_width, element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout
-from tilec.hardware.shared_layout import SharedLayout, strided
+from tilec.hardware.shared_layout import strided
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import is_explicit
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
@@ -53,18 +52,17 @@ from tilec.passes.layouts.maps import (
     reshaped,
     whole_layout,
 )
-from tilec.passes.rewriting.scalars import i32_constant
-from tilec.passes.rewriting.walk import all_ops, kernel_of
+from tilec.passes.rewriting.buffers import stored, view_part
+from tilec.passes.rewriting.values import replace_op
+from tilec.passes.rewriting.walk import kernel_of, ops_named
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.BUFFERS)
 def split_conversions(module: ir.Module, context: PassContext) -> None:
     """Routes what moves between threads: shuffles, or shared memory."""
-    for op in all_ops(module.operation):
-        split = _RULES.get(op.name)
-        if split is not None:
-            with ir.InsertionPoint(op), op.location:
-                split(op.opview, context)
+    for op in ops_named(module.operation, _RULES):
+        with ir.InsertionPoint(op), op.location:
+            _RULES[op.name](op.opview, context)
 
 
 def _split_conversion(op: ConvertLayoutOp, context: PassContext) -> None:
@@ -76,15 +74,14 @@ def _split_conversion(op: ConvertLayoutOp, context: PassContext) -> None:
         return
     bytes_ = byte_width(element(op.src))
     shared = choose_shared_layout(shape(op.src), bytes_, (source, result))
-    buffer = _buffer(shape(op.src), op.src, shared)
-    BufferStoreOp.build(op.src, buffer)
+    buffer = stored(op.src, BufferType.of(op.src, shared))
     context.report.add(
         "layout conversion",
         op.operation,
         f"{buffer_of(buffer).size_bytes} bytes of shared memory",
         f"{source} to {result} crosses threads, and not by shuffles: {reason}",
     )
-    _replace(op, [BufferLoadOp.build(buffer, results=[op.result.type])])
+    replace_op(op, BufferLoadOp.build(buffer, results=[op.result.type]))
 
 
 def _crosses_warps(
@@ -117,13 +114,11 @@ def _split_reshape(op: tile.ReshapeOp, context: PassContext) -> None:
     still = reshaped(source, sizes, result_sizes)
     if still is not None and _crosses_warps(op, op.result, still, result, context) is None:
         moved = tile.ReshapeOp.build(op.src, results=[_laid(op.result, still)])
-        _replace(op, [ConvertLayoutOp.build(moved, results=[op.result.type])])
+        replace_op(op, ConvertLayoutOp.build(moved, results=[op.result.type]))
         return
-    buffer = _buffer(sizes, op.src, _row_major(sizes))
-    BufferStoreOp.build(op.src, buffer)
-    viewed = BufferType(result_sizes, element(op.src), _row_major(result_sizes)).type()
-    view = ReshapeViewOp.build(buffer, results=[viewed])
-    _replace(op, [BufferLoadOp.build(view, results=[op.result.type])])
+    buffer = stored(op.src, _row_major(op.src))
+    view = ReshapeViewOp.build(buffer, results=[_row_major(op.result).type()])
+    replace_op(op, BufferLoadOp.build(view, results=[op.result.type]))
 
 
 def _split_join(op: tile.JoinOp, context: PassContext) -> None:
@@ -133,12 +128,12 @@ def _split_join(op: tile.JoinOp, context: PassContext) -> None:
     whole = layout_of(op.result)
     if still is not None and _crosses_warps(op, op.result, still, whole, context) is None:
         joined = tile.JoinOp.build(op.inputs, axis=op.axis, results=[_laid(op.result, still)])
-        _replace(op, [ConvertLayoutOp.build(joined, results=[op.result.type])])
+        replace_op(op, ConvertLayoutOp.build(joined, results=[op.result.type]))
         return
-    buffer = _buffer(shape(op.result), op.result, _row_major(shape(op.result)))
+    buffer = AllocOp.build(results=[_row_major(op.result).type()])
     for value, view in zip(op.inputs, _parts(buffer, op.inputs, op.axis), strict=True):
         BufferStoreOp.build(value, view)
-    _replace(op, [BufferLoadOp.build(buffer, results=[op.result.type])])
+    replace_op(op, BufferLoadOp.build(buffer, results=[op.result.type]))
 
 
 def _split_split(op: tile.SplitOp, context: PassContext) -> None:
@@ -148,16 +143,15 @@ def _split_split(op: tile.SplitOp, context: PassContext) -> None:
     whole = layout_of(op.src)
     if still is not None and _crosses_warps(op, op.src, whole, still, context) is None:
         converted = ConvertLayoutOp.build(op.src, results=[_laid(op.src, still)])
-        op.operation.operands[0] = converted
+        op.src = converted
         return
-    buffer = _buffer(shape(op.src), op.src, _row_major(shape(op.src)))
-    BufferStoreOp.build(op.src, buffer)
+    buffer = stored(op.src, _row_major(op.src))
     views = _parts(buffer, op.parts, op.axis)
     loads = [
         BufferLoadOp.build(view, results=[part.type])
         for view, part in zip(views, op.parts, strict=True)
     ]
-    _replace(op, loads)
+    replace_op(op, *loads)
 
 
 def _stays(parts: Sequence[ir.Value], whole: ir.Value, axis: int) -> bool:
@@ -178,29 +172,19 @@ def _laid(like: ir.Value, layout: Layout) -> ir.Type:
     return tile_type(shape(like), element(like), layout_attr(layout))
 
 
-def _buffer(sizes: Sequence[int], like: ir.Value, shared: SharedLayout) -> ir.Value:
-    return AllocOp.build(results=[BufferType(tuple(sizes), element(like), shared).type()])
-
-
-def _row_major(sizes: Sequence[int]) -> SharedLayout:
-    return strided(sizes, [prod(sizes[d + 1 :]) for d in range(len(sizes))])
+def _row_major(tile: ir.Value) -> BufferType:
+    sizes = shape(tile)
+    return BufferType.of(tile, strided(sizes, [prod(sizes[d + 1 :]) for d in range(len(sizes))]))
 
 
 def _parts(buffer: ir.Value, tiles: Sequence[ir.Value], axis: int) -> list[ir.Value]:
     """Views of the neighbouring parts of a buffer that hold `tiles` along `axis`."""
-    whole, start, views = buffer_of(buffer), 0, []
+    start, views = 0, []
     for value in tiles:
-        offsets = [i32_constant(start if d == axis else 0) for d in range(len(whole.shape))]
-        type_ = BufferType(shape(value), whole.element, whole.layout).type()
-        views.append(ViewOp.build(buffer, offsets, results=[type_]))
+        origin = [start if d == axis else 0 for d in range(len(shape(value)))]
+        views.append(view_part(buffer, origin, shape(value)))
         start += shape(value)[axis]
     return views
-
-
-def _replace(op: Any, values: Sequence[ir.Value]) -> None:
-    for old, new in zip(op.operation.results, values, strict=True):
-        old.replace_all_uses_with(new)
-    op.operation.erase()
 
 
 _RULES = {

@@ -32,16 +32,14 @@ from math import gcd
 from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
+from tilec.dialects.def_use import only_use
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
-from tilec.dialects.types import element, shape
+from tilec.dialects.types import byte_width, element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout
-from tilec.hardware.shared_layout import SharedLayout, strided
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
-from tilec.passes.layouts.axis_levels import (
-    Level as AxisLevel,
-)
+from tilec.passes.layouts.axis_levels import Level as AxisLevel
 from tilec.passes.layouts.axis_levels import (
     Place,
     axis_levels,
@@ -55,9 +53,12 @@ from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.layouts.maps import broadcast_source, expanded, reshaped
 from tilec.passes.layouts.partners import partners
 from tilec.passes.layouts.scan_layout import split_levels
+from tilec.passes.rewriting.buffers import stored
+from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import binary, constant
-from tilec.passes.rewriting.walk import all_ops, find_ops, kernels
+from tilec.passes.rewriting.values import replace_op
+from tilec.passes.rewriting.walk import find_ops, kernels, ops_named
 
 MOST_ROWS_BYTES = 4096
 """Counts of a histogram, a row for each warp: 256 bins of four warps. Not timed: few enough to be
@@ -68,7 +69,7 @@ zeroed and added up in a few instructions a thread."""
 def split_reductions(module: ir.Module, context: PassContext) -> None:
     """Routes reductions, scans and exchanges across warps, takes and histograms through shared
     memory."""
-    found = [op for op in all_ops(module.operation) if op.name in _RULES]
+    found = ops_named(module.operation, _RULES)
     for function in kernels(module):
         _begin_together(function)
     for op in found:
@@ -92,7 +93,7 @@ def _split_reduce(op: tile.ReduceOp, context: PassContext) -> None:
     for number, value in enumerate(gathered):
         final.operands[number] = value
     _report(op, context, "reduction", count)
-    _replace(op.operation, list(final.results))
+    replace_op(op, *final.results)
 
 
 def _split_scan(op: tile.ScanOp, context: PassContext) -> None:
@@ -124,17 +125,19 @@ def _split_scan(op: tile.ScanOp, context: PassContext) -> None:
         op.operation,
     )
     _report(op, context, "scan", count)
-    _replace(op.operation, final)
+    replace_op(op, *final)
 
 
 def _split_take(op: tile.TakeOp, context: PassContext) -> None:
     source, sizes = layout_of(op.src), shape(op.src)
-    buffer = _alloc(op.src, choose_shared_layout(sizes, _bytes(op.src), (source,)))
-    gpu_tile.BufferStoreOp.build(op.src, buffer)
+    buffer = stored(
+        op.src,
+        BufferType.of(op.src, choose_shared_layout(sizes, byte_width(element(op.src)), (source,))),
+    )
     taken = gpu_tile.BufferGatherOp.build(
         buffer, op.indices, results=[op.result.type], axis=op.axis
     )
-    _replace(op.operation, [taken])
+    replace_op(op, taken)
 
 
 def _split_exchange(op: tile.ExchangeOp, context: PassContext) -> None:
@@ -160,7 +163,7 @@ def _split_exchange(op: tile.ExchangeOp, context: PassContext) -> None:
         f"{buffer_of(buffer).size_bytes} bytes of shared memory",
         f"axis {op.axis} of {layout} has elements {op.mask} apart in several warps",
     )
-    _replace(op.operation, [taken])
+    replace_op(op, taken)
 
 
 def _neighbours_held(layout: Layout, sizes: Sequence[int], axis: int) -> int:
@@ -177,9 +180,8 @@ def _exchanged(value: ir.Value, axis: int, mask: int) -> tuple[ir.Value, ir.Valu
     other dimensions comes from one place: vectors stay vectors."""
     layout, sizes = layout_of(value), shape(value)
     # As wide accesses as there are: of the same passes the fewer instructions.
-    shared = choose_shared_layout(sizes, _bytes(value), (layout,), per_instruction=1)
-    buffer = _alloc(value, shared)
-    gpu_tile.BufferStoreOp.build(value, buffer)
+    shared = choose_shared_layout(sizes, byte_width(element(value)), (layout,), per_instruction=1)
+    buffer = stored(value, BufferType.of(value, shared))
     i32 = ir.IntegerType.get_signless(32)
     line = tuple(size if dim == axis else 1 for dim, size in enumerate(sizes))
     every = tuple(range(len(sizes)))
@@ -200,15 +202,14 @@ def _split_histogram(op: tile.HistogramOp, context: PassContext) -> None:
         buffer, type_ = _zeros(op, context)
     gpu_tile.BufferCountOp.build(op.values, op.mask, buffer)
     if summed is None:
-        _replace(op.operation, _counted(op, buffer, type_))
+        replace_op(op, *_counted(op, buffer, type_))
         return
     result, carried = summed.loop.results[summed.number], summed.argument
-    with _behind(summed.loop):
+    with ir.InsertionPoint(behind(summed.loop)):
         (total,) = _counted(op, buffer, type_)
         whole = binary("arith.addi", result, total)
         result.replace_all_uses_except(whole, whole.owner.operation)
-    summed.add.results[0].replace_all_uses_with(carried)
-    summed.add.erase()
+    replace_op(summed.add, carried)
     op.operation.erase()
 
 
@@ -227,23 +228,19 @@ def _sum_of_loop(op: tile.HistogramOp) -> _LoopSum | None:
     loop = op.operation.parent
     if loop is None or loop.name != "scf.for":
         return None
-    add = _only_user(op.result)
+    use = only_use(op.result)
+    add = None if use is None else use.owner.operation
     if add is None or add.name != "arith.addi" or add.block != op.operation.block:
         return None
     argument = add.operands[add.operands[0] == op.result]
     carried = list(loop.regions[0].blocks[0].arguments)[1:]
-    end = _only_user(add.results[0])
-    if argument not in carried or _only_user(argument) is None or end is None:
+    use = only_use(add.results[0])
+    if argument not in carried or only_use(argument) is None or use is None:
         return None
     number = carried.index(argument)
-    if end.name != "scf.yield" or end.operands[number] != add.results[0]:
+    if use.owner.operation.name != "scf.yield" or use.operand_number != number:
         return None
     return _LoopSum(loop, argument, add, number)
-
-
-def _only_user(value: ir.Value) -> ir.Operation | None:
-    users = [use.owner for use in value.uses]
-    return users[0].operation if len(users) == 1 else None
 
 
 def _zeros(op: tile.HistogramOp, context: PassContext) -> tuple[ir.Value, ir.Type]:
@@ -253,8 +250,9 @@ def _zeros(op: tile.HistogramOp, context: PassContext) -> tuple[ir.Value, ir.Typ
     i32 = element(op.result)
     type_ = tile_type((rows, bins), i32, layout_attr(expanded(layout, 0, rows)))
     zeros = constant(type_, 0)
-    buffer = _alloc(zeros, choose_shared_layout((rows, bins), 4, (layout_of(zeros),)))
-    gpu_tile.BufferStoreOp.build(zeros, buffer)
+    buffer = stored(
+        zeros, BufferType.of(zeros, choose_shared_layout((rows, bins), 4, (layout_of(zeros),)))
+    )
     context.report.add(
         "histogram",
         op.operation,
@@ -286,23 +284,18 @@ def _begin_together(function: ir.Operation) -> None:
     order = OpMap((op, number) for number, op in enumerate(gathers[0].block.operations))
     first = min(order[op] for op in before if op in order)
     loads = [op for op in find_ops(function, tile.LoadOp) if order.get(op, first) < first]
-    place = loads[-1] if loads else None
-    with _behind(place) if place else ir.InsertionPoint(gathers[0]), gathers[0].location:
+    place = behind(loads[-1]) if loads else gathers[0]
+    with ir.InsertionPoint(place), gathers[0].location:
         gpu_tile.ClusterSyncOp.build(order="relaxed")
-
-
-def _behind(op: ir.Operation) -> ir.InsertionPoint:
-    order = list(op.block.operations)
-    return ir.InsertionPoint(order[order.index(op.opview) + 1])
 
 
 def _gather_stripes(op: tile.GatherStripesOp, context: PassContext) -> None:
     size = shape(op.result)
-    shared = choose_shared_layout(size, _bytes(op.value), (layout_of(op.result),))
-    buffer = _alloc(op.result, shared)
+    shared = choose_shared_layout(size, byte_width(element(op.value)), (layout_of(op.result),))
+    buffer = gpu_tile.AllocOp.build(results=[BufferType.of(op.result, shared).type()])
     gpu_tile.ClusterStoreOp.build(op.value, buffer)
     gpu_tile.ClusterSyncOp.build(order="acq_rel")
-    _replace(op.operation, [gpu_tile.BufferLoadOp.build(buffer, results=[op.result.type])])
+    replace_op(op, gpu_tile.BufferLoadOp.build(buffer, results=[op.result.type]))
 
 
 def _sum(left: ir.Value, right: ir.Value) -> list[ir.Value]:
@@ -328,21 +321,11 @@ def _through_buffers(partials: Sequence[ir.Value], gathered: Layout) -> list[ir.
     loaded = []
     for partial in partials:
         accesses = (layout_of(partial), gathered)
-        shared = choose_shared_layout(shape(partial), _bytes(partial), accesses)
-        buffer = _alloc(partial, shared)
-        gpu_tile.BufferStoreOp.build(partial, buffer)
+        shared = choose_shared_layout(shape(partial), byte_width(element(partial)), accesses)
+        buffer = stored(partial, BufferType.of(partial, shared))
         type_ = tile_type(shape(partial), element(partial), layout_attr(gathered))
         loaded.append(gpu_tile.BufferLoadOp.build(buffer, results=[type_]))
     return loaded
-
-
-def _bytes(value: ir.Value) -> int:
-    return BufferType((), element(value), strided((), ())).element_bytes
-
-
-def _alloc(like: ir.Value, shared: SharedLayout) -> ir.Value:
-    type_ = BufferType(shape(like), element(like), shared).type()
-    return gpu_tile.AllocOp.build(results=[type_])
 
 
 def _with_body(results: Sequence[ir.Value], source: ir.Operation) -> list[ir.Value]:
@@ -360,12 +343,6 @@ def _report(op: tile.ReduceOp | tile.ScanOp, context: PassContext, what: str, co
         f"{count} partial results a row in shared memory",
         f"axis {op.axis} of {layout_of(op.inputs[0])} lies in several warps",
     )
-
-
-def _replace(op: ir.Operation, values: Sequence[ir.Value]) -> None:
-    for old, new in zip(op.results, values, strict=True):
-        old.replace_all_uses_with(new)
-    op.erase()
 
 
 _RULES = {

@@ -23,13 +23,15 @@ Of those the outermost whose iterations are known to be a multiple of the parts 
 else the innermost.
 
 Few programs with a long loop leave most multiprocessors without work, and each CTA waits for memory
-as often as the loop has iterations. No array for the parts, no second launch: `send-sums` takes
-them through distributed shared memory, of which each CTA gets as much as it sends.
+as often as the loop has iterations. The parts need no array in memory and no second launch:
+`send-sums` exchanges them through distributed shared memory, where each CTA gets as much as it
+sends.
 
-1. In as many parts as `tile.sum_parts` says: the author's demand, or what `tl.auto` comes to
-   (`tilec/call/auto_tiles.py`). `programs/sum_parts.py` says which loops can be in parts.
-2. What stands in front of the loop all CTAs do, and behind it each for its stripe of the sum, rows
-   or columns (`programs/cut_tiles.py`). What does not follow from the sum the first one stores.
+1. `tile.sum_parts` says into how many parts the loop is cut: the author demands it, or `tl.auto`
+   chooses it (`tilec/call/auto_tiles.py`). `programs/sum_parts.py` says which loops can be cut.
+2. All CTAs do what stands in front of the loop. What stands behind it each does for its own stripe
+   of the sum, rows or columns (`programs/cut_tiles.py`), which it stores, or scatters by its stripe
+   of the indices; the first CTA stores what does not follow from the sum.
 
 Does not handle: sums that start from anything but zero; kernels with effects up to the end of the
 loop, or behind it with others than stores; loops in branches; programs that CTAs or clusters share
@@ -48,7 +50,15 @@ from tilec.dialects.types import element, shape, with_shape
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import STRIPES
-from tilec.passes.programs.cut_tiles import Cut, find_cut, following, operands_in_stripes
+from tilec.passes.programs.cut_tiles import (
+    Cut,
+    Writer,
+    find_cut,
+    following,
+    operands_in_stripes,
+    stores_of,
+    tiles_of,
+)
 from tilec.passes.programs.sum_parts import (
     find_shared,
     find_sum,
@@ -56,8 +66,10 @@ from tilec.passes.programs.sum_parts import (
     sum_parts_of,
     why_whole,
 )
+from tilec.passes.rewriting.control import run_only_if
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.scalars import binary, constant, equal, scalar_op
+from tilec.passes.rewriting.values import retype
 from tilec.passes.rewriting.walk import kernels
 from tilec.passes.rows.row_edits import begin_at
 from tilec.terms.demands import SUM_PARTS
@@ -96,13 +108,13 @@ def _split(function: ir.Operation, loop: ir.Operation, parts: int) -> None:
     stripes = _Stripes(cut, first, parts)
     with ir.InsertionPoint(rest[0]), loop.location:
         stripes.add_up()
-    stores = [op.opview for op in rest if isinstance(op.opview, tile.StoreOp)]
-    cuttable = following(cut.sums, rest, stores)
+    stores = stores_of(rest)
+    cuttable = following(cut.followers, stores)
     for store in stores:
         if store in cuttable:
             stripes.store(store)
         else:
-            _only_if(is_first, store.operation)
+            run_only_if(is_first, store.operation)
     stripes.drop()
 
 
@@ -123,13 +135,17 @@ class _Stripes:
         for value, total in zip(used, found, strict=True):
             self._found[value, axis] = total
 
-    def store(self, op: tile.StoreOp) -> None:
+    def store(self, op: Writer) -> None:
         """Lets a store write this CTA's stripe."""
         dim = self._cut.dim_of(op)
         if dim is None:
             raise InternalError("a tile behind a sum in parts comes in no stripes")
-        op.operation.operands[0] = self._of(op.value, dim)
-        self._move(op, dim)
+        own = {value: self._of(value, dim) for value in tiles_of(op)}
+        for number, operand in enumerate(op.operation.operands):
+            if operand in own:
+                op.operation.operands[number] = own[operand]
+        if isinstance(op, tile.StoreOp):
+            self._move(op, dim)
 
     def drop(self) -> None:
         """Erases what nobody uses any more."""
@@ -155,11 +171,7 @@ class _Stripes:
                 if operand in stripes:
                     own.operands[number] = stripes[operand]
             for result in own.results:
-                result.set_type(self._type(result, dim))
-            if op.name == "arith.constant":
-                number = op.attributes["value"].get_splat_value()
-                splat = ir.DenseElementsAttr.get_splat(own.results[0].type, number)
-                own.attributes["value"] = splat
+                retype(result, self._type(result, dim))
         found = list(own.results)
         view = own.opview
         if isinstance(view, tile.LoadOp):
@@ -207,12 +219,3 @@ def _shorten(loop: ir.Operation, part: ir.Value, parts: int) -> None:
 
         loop.operands[0] = start(part)
         loop.operands[1] = start(binary("arith.addi", part, one))
-
-
-def _only_if(flag: ir.Value, op: ir.Operation) -> None:
-    """Lets an op run where the flag is set alone."""
-    with ir.InsertionPoint(op), op.location:
-        guarded = ir.Operation.create("scf.if", operands=[flag], regions=2)
-        with ir.InsertionPoint(guarded.regions[0].blocks.append()):
-            end = ir.Operation.create("scf.yield")
-    op.move_before(end)

@@ -37,7 +37,10 @@ from tilec.dialects.types import tile as tile_type
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import STRIPES, stripes_of
+from tilec.passes.rewriting.control import run_only_if
+from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.scalars import binary, constant, equal
+from tilec.passes.rewriting.values import replace_uses, retype
 from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.passes.rows.row_edits import begin_at, move_columns
 from tilec.passes.rows.row_kernels import RowKernel, find_rows, is_row, row_axis
@@ -56,7 +59,7 @@ def spread_rows(module: ir.Module, context: PassContext) -> None:
         stripes, why = count_stripes(function, context.target, context.num_warps)
         if rows is None or stripes == stripes_of(function):
             continue
-        meet = any(isinstance(op.opview, tile.ReduceOp) for op in rows.ops)
+        meet = bool(of_kind(rows.ops, tile.ReduceOp))
         chosen = f"each spread over {stripes} CTAs" + (", a cluster" if meet else "")
         context.report.add("rows", function, chosen, why, stripes=stripes)
         with function.location:
@@ -83,38 +86,34 @@ def _spread(function: ir.Operation, rows: RowKernel, stripes: int) -> None:
     for view in of_kind(rows.ops, tile.ReduceOp):
         _reduce_stripes(view, stripes)
     for op in results:
-        _only_if(is_first, op)
+        run_only_if(is_first, op)
 
 
 def _cut(op: ir.Operation, whole: int, size: int) -> None:
     """Gives an op's rows the size of a stripe."""
     for result in filter(is_row, op.results):
         sizes = tuple(size if each == whole else each for each in shape(result))
-        result.set_type(with_shape(result, sizes))
-        if op.name == "arith.constant":
-            number = op.attributes["value"].get_splat_value()
-            op.attributes["value"] = ir.DenseElementsAttr.get_splat(result.type, number)
+        retype(result, with_shape(result, sizes))
 
 
 def _reduce_stripes(op: tile.ReduceOp, stripes: int) -> None:
     """Reduces what the stripes have reduced."""
     uses = [list(value.uses) for value in op.outputs]
-    with _behind(op.operation), op.operation.location:
+    with ir.InsertionPoint(behind(op.operation)), op.operation.location:
         gathered = []
         for value in op.outputs:
             row = tile_type((stripes,), element(value))
             gathered.append(tile.GatherStripesOp.build(_as(value, ()), results=[row]))
-        final = op.operation.clone()
-        final.attributes["axis"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)
+        final = op.operation.clone().opview
+        final.axis = 0
         for number, value in enumerate(gathered):
-            final.operands[number] = value
+            final.operation.operands[number] = value
         results = []
-        for value, result in zip(op.outputs, final.results, strict=True):
+        for value, result in zip(op.outputs, final.outputs, strict=True):
             result.set_type(with_shape(value, ()))
             results.append(_as(result, shape(value)))
     for found, result in zip(uses, results, strict=True):
-        for use in found:
-            use.owner.operation.operands[use.operand_number] = result
+        replace_uses(found, result)
 
 
 def _as(value: ir.Value, sizes: tuple[int, ...]) -> ir.Value:
@@ -122,16 +121,3 @@ def _as(value: ir.Value, sizes: tuple[int, ...]) -> ir.Value:
     if shape(value) == sizes:
         return value
     return tile.ReshapeOp.build(value, results=[with_shape(value, sizes)])
-
-
-def _behind(op: ir.Operation) -> ir.InsertionPoint:
-    order = list(op.block.operations)
-    return ir.InsertionPoint(order[order.index(op.opview) + 1])
-
-
-def _only_if(flag: ir.Value, op: ir.Operation) -> None:
-    with ir.InsertionPoint(op), op.location:
-        guarded = ir.Operation.create("scf.if", operands=[flag], regions=2)
-        with ir.InsertionPoint(guarded.regions[0].blocks.append()):
-            end = ir.Operation.create("scf.yield")
-    op.move_before(end)

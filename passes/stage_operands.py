@@ -19,14 +19,13 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.gpu_tile import BufferLoadOp, MmaOp, MmaScaledOp, ViewOp
+from tilec.dialects.gpu_tile import BufferLoadOp, MmaOp, MmaScaledOp
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
-from tilec.dialects.types import bit_width, element, shape, with_element
+from tilec.dialects.types import bit_width, byte_width, element, shape, with_element
 from tilec.hardware.fragments import OperandLayouts, operand_layouts
 from tilec.hardware.layout import Layout
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import find_instruction
-from tilec.hardware.shared_layout import strided
 from tilec.hardware.sizes import WORD_BITS
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import contiguous_dim
@@ -40,7 +39,8 @@ from tilec.passes.dots.operand_buffers import operand_layout, staged_as, swizzle
 from tilec.passes.dots.tensor_memory_dot import stage_tensor_memory_dot
 from tilec.passes.dots.warpgroup_dot import stage_warpgroup_dot
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
-from tilec.passes.rewriting.scalars import constant, i32_constant, less, scalar_op
+from tilec.passes.rewriting.buffers import view_part
+from tilec.passes.rewriting.scalars import constant, less, scalar_op
 from tilec.passes.rewriting.walk import find_ops, kernels
 
 FMA_STEP = 1
@@ -160,7 +160,7 @@ class _Panels:
         if not swizzle_bytes(shape(value)[row], element(value)):
             return None
         layout = operand_layout(shape(value), element(value), row)
-        type_ = BufferType(shape(value), element(value), layout)
+        type_ = BufferType.of(value, layout)
         if why_no_tensor_copy(load, type_, dims, self._facts, self._context) is not None:
             return None
         why = "fragments are read by threads that did not load them"
@@ -192,7 +192,7 @@ def _staged(
     dot: tile.DotOp,
 ) -> ir.Value:
     """A buffer that holds the operand; `step` elements along `axis` are read at a time."""
-    bytes_ = BufferType((), element(value), strided((), ())).element_bytes
+    bytes_ = byte_width(element(value))
     part = list(shape(value))
     part[axis] = min(step, part[axis])
     fragments = ((fragment, tuple(part)),)
@@ -201,7 +201,7 @@ def _staged(
     shared = choose_shared_layout(
         shape(value), bytes_, (layout_of(value),), fragments, per_instruction=int(on_fma_units)
     )
-    type_ = BufferType(shape(value), element(value), shared)
+    type_ = BufferType.of(value, shared)
     why = "fragments are read by threads that did not load them"
     side = "lhs" if axis == len(part) - 1 else "rhs"
     return staged_as(dot, value, type_, context, side, why)
@@ -212,9 +212,7 @@ def _fragment(buffer: ir.Value, axis: int, k: int, size: int, layout: Layout) ->
     whole = buffer_of(buffer)
     sizes = list(whole.shape)
     sizes[axis] = size
-    offsets = [i32_constant(k if d == axis else 0) for d in range(len(sizes))]
-    viewed = BufferType(tuple(sizes), whole.element, whole.layout)
-    view = ViewOp.build(buffer, offsets, results=[viewed.type()])
+    view = view_part(buffer, [k if d == axis else 0 for d in range(len(sizes))], sizes)
     tile_type = ir.RankedTensorType.get(sizes, whole.element, layout_attr(layout))
     loaded = BufferLoadOp.build(view, results=[tile_type])
     return loaded if layout.extents(len(sizes))[axis] == size else _zero_past(loaded, axis, size)

@@ -12,7 +12,7 @@ After:    %last = scf.for %k ... iter_args(%sum = %zero) -> (tensor<256x128xf32>
             scf.yield %d }
           %sum = "tile.transpose"(%last)
 
-Of elements of 4 bytes warpgroup instructions read an rhs along k only, but an lhs may come to
+Warpgroup instructions read an rhs of 4-byte elements along k only, but they take an lhs from
 registers (`dots/computed_lhs.py`). Transposes cost nothing: layouts follow them.
 Does not handle: sums that anything but the dot uses in its loop, elements of 1 byte, dots that no
 warpgroup instructions multiply as they stand.
@@ -23,7 +23,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import constant_attribute
+from tilec.dialects.def_use import constant_attribute, only_use
 from tilec.dialects.types import element, shape
 from tilec.hardware.fragments import warpgroup_widths
 from tilec.hardware.mma_instruction import MmaInstruction
@@ -38,6 +38,7 @@ from tilec.passes.rewriting.loops import (
     with_iteration_arguments,
     without_iteration_argument,
 )
+from tilec.passes.rewriting.values import again
 from tilec.passes.rewriting.walk import find_ops, kernels
 
 ALONG_COLUMNS = 1
@@ -64,11 +65,10 @@ def _carried(dot: tile.DotOp) -> int | None:
     block = dot.operation.block
     if block.owner.name != "scf.for" or isinstance(dot, tile.DotScaledOp):
         return None
-    uses = list(dot.result.uses)
-    last = terminator(block)
-    if len(uses) != 1 or uses[0].owner.operation != last or len(list(dot.acc.uses)) != 1:
+    use = only_use(dot.result)
+    if use is None or use.owner.operation != terminator(block) or only_use(dot.acc) is None:
         return None
-    number = uses[0].operand_number
+    number = use.operand_number
     return number if dot.acc == block.arguments[1 + number] else None
 
 
@@ -144,7 +144,4 @@ def _transposed(value: ir.Value) -> ir.Value:
         return transposed
     type_ = transposed.type
     transposed.owner.operation.erase()
-    number = ir.DenseElementsAttr.get_splat(type_, known.get_splat_value())
-    return ir.Operation.create(
-        "arith.constant", results=[type_], attributes={"value": number}
-    ).results[0]
+    return again(value.owner, [], type_)

@@ -37,7 +37,7 @@ from tilec.dialects.constraints import ANY, INDEX
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.op import TileOp
 from tilec.dialects.tile import Combining
-from tilec.dialects.types import element, is_tile, with_element
+from tilec.dialects.types import is_tile, number_type, with_element
 from tilec.executable.kernel import INDEX_LIMIT_32, MOST_PROGRAMS
 from tilec.passes.analysis.coordinates import COORDINATE, clamped
 from tilec.passes.analysis.divisibility import constant_of
@@ -45,11 +45,16 @@ from tilec.passes.analysis.index_ranges import Launch, find_ranges
 from tilec.passes.analysis.integer_program import IntegerProgram
 from tilec.passes.analysis.intervals import NARROW, Interval, holds
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.demands.kernels import PROGRAM_LIMIT, SIZE_LIMITS, has_narrow_indices
+from tilec.passes.demands.kernels import (
+    PROGRAM_LIMIT,
+    SIZE_LIMITS,
+    has_narrow_indices,
+    size_limits,
+)
 from tilec.passes.rewriting.loops import behind, find_loops, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, scalar_op
-from tilec.passes.rewriting.walk import all_ops, kernels
+from tilec.passes.rewriting.walk import all_ops, blocks_in, kernels
 
 ITERATIONS_AHEAD = 16
 """How far behind a loop's end its variable may be looked at, by copies that run ahead: more than
@@ -114,7 +119,7 @@ def _write_launch(
     if limits:
         written = [
             ir.ArrayAttr.get([ir.StringAttr.get(text), ir.IntegerAttr.get(i64, most)])
-            for text, most in dict(limits).items()
+            for text, most in dict((*size_limits(function), *limits)).items()
         ]
         function.attributes[SIZE_LIMITS] = ir.ArrayAttr.get(written)
 
@@ -177,12 +182,8 @@ class _Indices:
         return lower[0] >= -INDEX_LIMIT_32 and upper[1] <= INDEX_LIMIT_32
 
 
-def _kind(value: ir.Value) -> ir.Type:
-    return element(value) if is_tile(value) else value.type
-
-
 def _is_index(value: ir.Value) -> bool:
-    return isinstance(_kind(value), ir.IndexType)
+    return isinstance(number_type(value), ir.IndexType)
 
 
 def _variable(loop: ir.Operation) -> ir.Value:
@@ -195,7 +196,7 @@ def _groups(function: ir.Operation) -> list[list[ir.Value]]:
     found: list[list[ir.Value]] = []
 
     for op in all_ops(function, inner_first=True):
-        blocks = [block for region in op.regions for block in region.blocks]
+        blocks = blocks_in(op)
         if op.name == "scf.for":
             columns = [list(op.results), list(blocks[0].arguments)[1:]]
         elif op.name == "scf.while":
@@ -290,7 +291,7 @@ class _Widening:
             if not view.takes(ANY):  # whose integers may be of any type
                 self._unify(op)
             if isinstance(view, Combining):
-                self._match_yield(op, list(map(_kind, op.results)))
+                self._match_yield(op, list(map(number_type, op.results)))
         else:
             self._unify(op)
 
@@ -301,7 +302,7 @@ class _Widening:
             self._bound(op, 0)
             return
         from_bits, to_bits = (
-            64 if value in self.wide else _kind(value).width for value in (source, result)
+            64 if value in self.wide else number_type(value).width for value in (source, result)
         )
         value = source
         with ir.InsertionPoint(op):
@@ -334,7 +335,7 @@ class _Widening:
     def _control(self, op: ir.Operation) -> None:
         """Casts what goes into a loop or branch, and out of it, to the types of its arguments and
         results."""
-        blocks = [block for region in op.regions for block in region.blocks]
+        blocks = blocks_in(op)
         if op.name == "scf.for":
             kinds = [argument.type for argument in blocks[0].arguments]
             if isinstance(kinds[0], ir.IndexType):
@@ -350,9 +351,8 @@ class _Widening:
             self._match_yield(op, [value.type for value in op.results])
 
     def _match_yield(self, op: ir.Operation, kinds: Sequence[ir.Type]) -> None:
-        for region in op.regions:
-            for block in region.blocks:
-                self._match(terminator(block), 0, kinds)
+        for block in blocks_in(op):
+            self._match(terminator(block), 0, kinds)
 
     def _match(self, op: ir.Operation, first: int, kinds: Sequence[ir.Type]) -> None:
         for number, kind in enumerate(kinds, first):

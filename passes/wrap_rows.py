@@ -36,7 +36,7 @@ from functools import partial
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, of_kind
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import element_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -64,7 +64,7 @@ def wrap_rows(module: ir.Module, context: PassContext) -> None:
 
 def _wrap(rows: RowKernel, context: PassContext) -> None:
     accesses = rows.accesses
-    stores = [access for access in accesses if isinstance(access, tile.StoreOp)]
+    stores = of_kind(accesses, tile.StoreOp)
     anchor = (stores or accesses)[0]
     place = _where_known(anchor, rows)
     if place is None:
@@ -77,8 +77,7 @@ def _wrap(rows: RowKernel, context: PassContext) -> None:
     move_columns(rows.ops, rows.size, shift, partial(_wrapped, rows.size))
     for access in accesses:
         begin_at(access, row_axis(access, rows.size) or 0, begin)
-        written = type(access).options.kind.write({**access.options, "wrapped": True})
-        access.operation.attributes["options"] = written
+        access.options = {**access.options, "wrapped": True}
     why = "their strides are no known multiples"
     context.report.add("rows", anchor.operation, "wrapped, so that vectors are aligned", why)
 

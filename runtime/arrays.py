@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.runtime import dlpack
-from tilec.runtime.errors import ArgumentError
+from tilec.runtime.errors import ArgumentError, TracedTensorError
 from tilec.runtime.traced_values import is_traced
 from tilec.terms.dtypes import BY_ARRAY, ELEMENT_BYTES, DType
 
@@ -134,7 +134,8 @@ def _from_torch(tensor: Any, name: str, stream: int | None) -> ArrayView:
     if tensor.layout is not torch.strided:
         raise ArgumentError(f"argument {name!r}: expected a dense tensor, found {tensor.layout}")
     if tensor.device.type not in ("cuda", "cpu"):
-        raise ArgumentError(
+        kind = TracedTensorError if tensor.device.type == "meta" else ArgumentError
+        raise kind(
             f"argument {name!r}: expected a CUDA or CPU tensor, found one on {tensor.device}"
         )
     if tensor.is_neg() or tensor.is_conj():
@@ -146,7 +147,7 @@ def _from_torch(tensor: Any, name: str, stream: int | None) -> ArrayView:
     on_device = tensor.device.type == "cuda"
     pointer = 0 if is_traced(tensor) else tensor.data_ptr()
     if not pointer and 0 not in tuple(tensor.shape):
-        raise ArgumentError(
+        raise TracedTensorError(
             f"argument {name!r}: a tensor without memory ({_type_name(tensor)}), as torch.compile "
             "and torch.export trace with; there a launch is recorded, and nothing else works"
         )
@@ -162,12 +163,12 @@ def _from_torch(tensor: Any, name: str, stream: int | None) -> ArrayView:
 
 
 def refuse_recorded(name: str, tensor: Any) -> None:
-    """Raises ArgumentError where torch wants the derivative of what is done to a tensor of its."""
+    """Raises TracedTensorError where torch wants the derivative of what is done to a tensor."""
     torch = sys.modules["torch"]
     forward = torch.autograd.forward_ad
     is_dual = forward._current_level >= 0 and forward.unpack_dual(tensor).tangent is not None
     if is_dual or (tensor.requires_grad and torch.is_grad_enabled()):
-        raise ArgumentError(
+        raise TracedTensorError(
             f"argument {name!r}: a tensor that requires a gradient, which no kernel records; "
             "give the launch a gradient by tilec.autograd, pass tensor.detach(), or launch under "
             "torch.no_grad()"

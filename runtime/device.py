@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any, Protocol
 
@@ -104,7 +105,8 @@ def _default_name() -> str:
     if reason is None:
         return "cuda:0"
     short = reason.partition(" (")[0]  # `tilec doctor` shows the rest
-    print(f"tilec: no GPU ({short}); running on the CPU emulator", file=sys.stderr)
+    with suppress(OSError):  # a full disk is no reason not to run
+        print(f"tilec: no GPU ({short}); running on the CPU emulator", file=sys.stderr)
     return EMULATOR
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -150,7 +151,8 @@ class EmulatorDevice:
     def _warn(self, name: str, text: str) -> None:
         if text not in self._warned:
             self._warned.add(text)
-            print(f"tilec: {name}: {text}", file=sys.stderr)
+            with suppress(OSError):
+                print(f"tilec: {name}: {text}", file=sys.stderr)
 
     def synchronize(self) -> None:
         """Nothing to wait for."""

@@ -9,6 +9,11 @@ class ArgumentError(TypeError):
     is_mistake = True
 
 
+class TracedTensorError(ArgumentError):
+    """An argument is a tensor that torch traces or records, which no launch can take: an operator
+    may."""
+
+
 class DeviceError(RuntimeError):
     """A device is not there, or it refused or failed a kernel."""
 

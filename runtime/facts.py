@@ -13,6 +13,7 @@ from math import gcd
 from typing import Any
 
 from tilec.executable.grid import compile_sizes
+from tilec.executable.held_axes import held_size
 from tilec.executable.kernel import INDEX_LIMIT_32, CompiledKernel, Facts, Grid, Parameter
 from tilec.hardware.sizes import VECTOR_BYTES, WORD_BYTES
 from tilec.runtime.array_list import ArrayList
@@ -32,7 +33,7 @@ def observe_parameter(name: str, array: ArrayView) -> Parameter:
         "array",
         array.dtype,
         sizes=(None,) * len(array.shape),
-        strides=tuple(1 if stride == 1 else None for stride in _strides(array)),
+        strides=tuple(1 if axis in _unit_axes(array) else None for axis in range(array.ndim)),
         facts=observe(array),
     )
 
@@ -57,11 +58,18 @@ def observe_list(name: str, kind: str, arrays: ArrayList) -> Parameter:
     )
 
 
-def _strides(array: ArrayView) -> tuple[int, ...]:
-    """The strides; an empty array without a 1 among them counts as row-major, as full ones are."""
-    if 0 in array.shape and 1 not in array.strides:
-        return (*array.strides[:-1], 1)
-    return array.strides
+def _unit_axes(array: ArrayView) -> tuple[int, ...]:
+    """The axes whose stride is fixed as 1: of those that lead anywhere all with that stride, and
+    where there is none, one that leads nowhere, so that its stride may be any.
+
+    A row of a column-major matrix, or a column, has stride 1 twice. Both as facts would tell the
+    copy engine of rows that begin an element apart.
+    """
+    used = _used_strides(array)
+    units = tuple(axis for axis, stride in enumerate(array.strides) if stride == 1)
+    leading = tuple(axis for axis in units if used[axis])
+    spare = [axis for axis in range(array.ndim) if not used[axis]]
+    return leading or units[-1:] or tuple(spare[-1:])
 
 
 def observe(array: ArrayView) -> Facts:
@@ -146,9 +154,11 @@ def _check_limits(kernel: CompiledKernel, arguments: Mapping[str, Any]) -> None:
     found = _beyond(kernel, arguments)
     if found is not None:
         text, size, most = found
-        raise ArgumentError(
-            f"kernel {kernel.name}: {text} is {size}; its 32-bit indices reach {most}"
-        )
+        held = held_size(text)
+        why = f"{text} is {size}; its 32-bit indices reach {most}"
+        if held is not None:
+            why = f"{held} is beyond the 1 to {most} elements that a tile of it keeps"
+        raise ArgumentError(f"kernel {kernel.name}: {why}")
 
 
 def _beyond(kernel: CompiledKernel, arguments: Mapping[str, Any]) -> tuple[str, int, int] | None:

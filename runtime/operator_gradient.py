@@ -29,9 +29,13 @@ def register(
     compute: Callable[..., Any],
     keep: Callable[..., Any],
     backward: Callable[..., Any],
-) -> None:
+) -> Callable[..., Any]:
     """Says what an operator computes, and its gradient. `keep(ctx, inputs, output)` keeps what
-    `backward(ctx, *gradients)` needs, which gives a gradient, or None, an input."""
+    `backward(ctx, *gradients)` needs, which gives a gradient, or None, an input.
+
+    Gives what calls the operator, inside `torch.func` as well: torch has no way to a gradient there
+    from an operator, but from a function.
+    """
 
     def below(keys: Any, inputs: Sequence[Any]) -> Any:
         with torch._C._AutoDispatchBelowAutograd():
@@ -62,3 +66,33 @@ def register(
     Recorded.__name__ = Recorded.__qualname__ = f"GradientOf_{operator._opname}"
     library.impl(operator._opname, compute, "CompositeExplicitAutograd")
     library.impl(operator._opname, call, "Autograd", with_keyset=True)
+    return _called(operator, keep, backward)
+
+
+def _called(
+    operator: Any, keep: Callable[..., Any], backward: Callable[..., Any]
+) -> Callable[..., Any]:
+    """What calls an operator, inside `torch.func` by a function that has its gradient."""
+
+    class Transformed(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(*inputs: Any) -> Any:
+            return operator(*inputs)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            keep(ctx, inputs, output)
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
+            return backward(ctx, *gradients)
+
+    def called(*inputs: Any) -> Any:
+        if not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active():
+            return Transformed.apply(*inputs)
+        return operator(*inputs)
+
+    Transformed.__name__ = Transformed.__qualname__ = f"GradientOf_{operator._opname}"
+    return called

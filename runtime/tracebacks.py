@@ -29,6 +29,7 @@ def short_traceback(function: Callable[P, R]) -> Callable[P, R]:
         except Exception as error:
             if not getattr(error, "is_mistake", False) or os.environ.get(VARIABLE) == "full":
                 raise
+            __tracebackhide__ = True  # what IPython and pytest ask a frame for
             raise error.with_traceback(None) from None
 
     return call

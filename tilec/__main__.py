@@ -2,6 +2,6 @@
 
 import sys
 
-from tilec.cli.command import main
+from tilec.cli import main
 
 sys.exit(main())

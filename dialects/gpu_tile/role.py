@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mlir import ir
 
 from tilec.dialects.attributes import INT, STRING
+from tilec.dialects.gpu_tile.barrier import SyncOp
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.op import Attribute, Region
 from tilec.hardware.sizes import WARPGROUP_WARPS
@@ -63,3 +66,15 @@ class RoleOp(Op, name="role"):
         if self.first_warp % WARPGROUP_WARPS or self.warps % WARPGROUP_WARPS:
             return "registers are given to whole warpgroups of 4 warps"
         return None
+
+
+def roles_beside(views: Iterable[ir.OpView]) -> list[list[ir.Operation]]:
+    """The roles among the ops of a block, in groups that run side by side: no barrier of the whole
+    CTA stands between those of one."""
+    groups: list[list[ir.Operation]] = [[]]
+    for view in views:
+        if isinstance(view, RoleOp):
+            groups[-1].append(view.operation)
+        elif isinstance(view, SyncOp) and view.barrier == 0:
+            groups.append([])
+    return [group for group in groups if group]

@@ -1,19 +1,20 @@
 """Attributes and types of `gpu_tile`: register layouts, layouts of shared and tensor memory,
 buffers, barriers, rings, tensor maps, and tiles that the tensor cores still write.
 
-IRDL gives Python no access to parameters, so they are read from the text, once per distinct text.
+IRDL gives Python no access to parameters, so they are read from the text, once a type (`kept.py`).
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
 
 from mlir import ir
 
-from tilec.dialects.types import bit_width, byte_width, encoding
+from tilec.dialects.kept import kept
+from tilec.dialects.types import bit_width, byte_width, element, encoding, shape
 from tilec.hardware.layout import Layout, parse_layout
 from tilec.hardware.shared_layout import SharedLayout, parse_shared_layout
 from tilec.hardware.tensor_memory import COLUMN_BITS, TensorMemoryLayout, parse_tensor_memory_layout
@@ -30,10 +31,6 @@ irdl.type @ring
 irdl.type @tensor_map
 irdl.type @pending { %t = irdl.base "!builtin.tensor" irdl.parameters(tile: %t) }
 """
-
-_KEPT = 64
-"""Parsed types of each kind: more than a kernel has, but few, since each keeps its MLIR context, of
-1.3 MB, alive."""
 
 BOX_ALIGNMENT = 128
 """Where a box of the copy engine may start in shared memory, in bytes (PTX ISA 9.0,
@@ -55,6 +52,7 @@ def layout_of(value: Any) -> Layout:
     return layout_in(encoding(value))
 
 
+@kept
 def layout_in(attribute: ir.Attribute | None) -> Layout:
     """The layout a layout attribute holds. ValueError if it is none or does not read."""
     match = _LAYOUT.fullmatch(str(attribute))
@@ -77,13 +75,13 @@ def ring_type() -> ir.Type:
 
 def is_ring(value: ir.Value) -> bool:
     """Whether a value is `!gpu_tile.ring`."""
-    return _own(value) == "!gpu_tile.ring"
+    return _own(_type(value)) == "!gpu_tile.ring"
 
 
 def wrong_counter(value: ir.Value) -> str | None:
     """Says why a value cannot count what arrives in slots, as it is neither mbarriers nor a ring;
     None if it can."""
-    counts = str(value.type) in ("!gpu_tile.barrier", "!gpu_tile.ring")
+    counts = _own(value.type) in ("!gpu_tile.barrier", "!gpu_tile.ring")
     return None if counts else f"'barrier' must be mbarriers or a ring, found {value.type}"
 
 
@@ -99,66 +97,109 @@ def pending_type(tile: ir.Type) -> ir.Type:
 
 def tile_of(value: Any) -> ir.Type:
     """The tile type inside a pending value (or type). ValueError if it is none."""
-    type_ = value if isinstance(value, ir.Type) else value.type
-    return _parse_pending(type_.context, str(type_))
+    return _pending_tile(_type(value))
 
 
-def _own(value: Any) -> str:
-    """The text of a type that may be of this dialect, which MLIR has no class for; "" for others,
-    because most are, and printing one takes long."""
-    type_ = value if isinstance(value, ir.Type) else value.type
+@kept
+def _pending_tile(type_: ir.Type) -> ir.Type:
+    match = _PENDING.fullmatch(str(type_))
+    if not match:
+        raise ValueError(f"expected a pending tile, found {type_}")
+    return ir.Type.parse(match[1], type_.context)
+
+
+def _type(value: Any) -> ir.Type:
+    return value if isinstance(value, ir.Type) else value.type
+
+
+@kept
+def _own(type_: ir.Type) -> str:
+    """The text of a type that may be of this dialect, which MLIR has no class for; "" for
+    others."""
     return str(type_) if type(type_) is ir.Type else ""
 
 
 def is_pending(value: Any) -> bool:
     """Whether a value (or type) is `!gpu_tile.pending`."""
-    return _PENDING.fullmatch(_own(value)) is not None
+    return _own(_type(value)).startswith("!gpu_tile.pending<")
 
 
-@lru_cache(maxsize=_KEPT)
-def _parse_pending(context: ir.Context, text: str) -> ir.Type:
-    match = _PENDING.fullmatch(text)
-    if not match:
-        raise ValueError(f"expected a pending tile, found {text}")
-    return ir.Type.parse(match[1], context)
+def is_tiled(value: Any) -> bool:
+    """Whether a value (or type) is a tile, or one that is on its way."""
+    type_ = _type(value)
+    return isinstance(type_, ir.RankedTensorType) or is_pending(type_)
 
 
 def is_buffer(value: Any) -> bool:
     """Whether a value (or type) is a shared-memory buffer."""
-    text = _own(value)
-    return text.startswith("!gpu_tile.buffer<") and not _TENSOR_BUFFER.fullmatch(text)
+    return _own(_type(value)).startswith("!gpu_tile.buffer<") and not is_tensor_buffer(value)
 
 
 def is_tensor_buffer(value: Any) -> bool:
     """Whether a value (or type) is a buffer in tensor memory."""
-    return _TENSOR_BUFFER.fullmatch(_own(value)) is not None
+    return _is_tensor_buffer(_type(value))
+
+
+@kept
+def _is_tensor_buffer(type_: ir.Type) -> bool:
+    return _TENSOR_BUFFER.fullmatch(_own(type_)) is not None
 
 
 @dataclass(frozen=True)
-class BufferType:
-    """A parsed `!gpu_tile.buffer`: a tile's shape and element type under a shared-memory layout.
+class _Buffer:
+    """A parsed `!gpu_tile.buffer`: a tile's shape and element type under a layout of its memory.
 
     A leading dimension more than the layout has is the number of slots of a ring.
     """
 
     shape: tuple[int, ...]
     element: ir.Type
-    layout: SharedLayout
+    layout: Any
+    MEMORY: ClassVar[str]
 
-    @property
-    def element_bytes(self) -> int:
-        """Bytes one element takes; i1 takes a whole byte."""
-        return byte_width(self.element)
+    @classmethod
+    def of(cls: type[_Kind], tile: Any, layout: Any) -> _Kind:
+        """The buffer for a tile (or its type)."""
+        return cls(shape(tile), element(tile), layout)
 
     @property
     def slots(self) -> int:
         """Slots of a ring, 1 for a plain buffer."""
         return self.shape[0] if len(self.shape) > len(self.layout.dims) else 1
 
-    def slot(self) -> BufferType:
+    def slot(self: _Kind) -> _Kind:
         """The type of one slot."""
-        rank = len(self.layout.dims)
-        return BufferType(self.shape[len(self.shape) - rank :], self.element, self.layout)
+        return self.part(self.shape[len(self.shape) - len(self.layout.dims) :])
+
+    def with_slots(self: _Kind, slots: int) -> _Kind:
+        """The type of a ring of such buffers."""
+        return self.part((slots, *self.shape))
+
+    def part(self: _Kind, sizes: Sequence[int]) -> _Kind:
+        """The type of a buffer of other sizes that lies in the same way, as a part of this does."""
+        return replace(self, shape=tuple(sizes))
+
+    def type(self) -> ir.Type:
+        """The MLIR type in the current context."""
+        tile = "x".join([*map(str, self.shape), str(self.element)])
+        layout = f'#gpu_tile.{self.MEMORY}<"{self.layout}">'
+        return ir.Type.parse(f"!gpu_tile.buffer<tensor<{tile}>, {layout}>")
+
+
+_Kind = TypeVar("_Kind", bound=_Buffer)
+
+
+@dataclass(frozen=True)
+class BufferType(_Buffer):
+    """A buffer in shared memory."""
+
+    layout: SharedLayout
+    MEMORY = "shared"
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes one element takes; i1 takes a whole byte."""
+        return byte_width(self.element)
 
     @property
     def slot_bytes(self) -> int:
@@ -181,50 +222,32 @@ class BufferType:
         """16 for vector accesses; a swizzled buffer starts where its pattern does."""
         return 1 << sum(self.layout.swizzle) if self.layout.swizzle else 16
 
-    def type(self) -> ir.Type:
-        """The MLIR type in the current context."""
-        tile = "x".join([*map(str, self.shape), str(self.element)])
-        return ir.Type.parse(f'!gpu_tile.buffer<tensor<{tile}>, #gpu_tile.shared<"{self.layout}">>')
-
 
 def buffer_of(value: Any) -> BufferType:
     """The parsed type of a buffer value (or of a buffer type). ValueError if it does not read."""
-    type_ = value if isinstance(value, ir.Type) else value.type
-    return _parse_buffer(type_.context, str(type_))
+    return _parsed_buffer(_type(value))
 
 
-@lru_cache(maxsize=_KEPT)
-def _parse_buffer(context: ir.Context, text: str) -> BufferType:
-    match = _BUFFER.fullmatch(text)
+@kept
+def _parsed_buffer(type_: ir.Type) -> BufferType:
+    match = _BUFFER.fullmatch(str(type_))
     if not match:
-        raise ValueError(f"expected a shared-memory buffer, found {text}")
-    tile = ir.RankedTensorType(ir.Type.parse(match[1], context))
+        raise ValueError(f"expected a shared-memory buffer, found {type_}")
+    tile = ir.RankedTensorType(ir.Type.parse(match[1], type_.context))
     return BufferType(tuple(tile.shape), tile.element_type, parse_shared_layout(match[2]))
 
 
 @dataclass(frozen=True)
-class TensorBuffer:
-    """A parsed `!gpu_tile.buffer` in tensor memory: a tile's shape and element type under a
-    tensor-memory layout. A leading dimension more than the layout has is the number of slots."""
+class TensorBuffer(_Buffer):
+    """A buffer in tensor memory."""
 
-    shape: tuple[int, ...]
-    element: ir.Type
     layout: TensorMemoryLayout
+    MEMORY = "tmem"
 
     @property
     def bits(self) -> int:
         """Bits of an element."""
         return bit_width(self.element)
-
-    @property
-    def slots(self) -> int:
-        """Slots of a ring, 1 for a plain buffer."""
-        return self.shape[0] if len(self.shape) > len(self.layout.dims) else 1
-
-    def slot(self) -> TensorBuffer:
-        """The type of one slot."""
-        rank = len(self.layout.dims)
-        return TensorBuffer(self.shape[len(self.shape) - rank :], self.element, self.layout)
 
     @property
     def slot_columns(self) -> int:
@@ -236,24 +259,18 @@ class TensorBuffer:
         """Columns the buffer takes."""
         return self.slots * self.slot_columns
 
-    def type(self) -> ir.Type:
-        """The MLIR type in the current context."""
-        tile = "x".join([*map(str, self.shape), str(self.element)])
-        return ir.Type.parse(f'!gpu_tile.buffer<tensor<{tile}>, #gpu_tile.tmem<"{self.layout}">>')
-
 
 def tensor_buffer_of(value: Any) -> TensorBuffer:
     """The parsed type of a buffer in tensor memory. ValueError if it is none or does not read."""
-    type_ = value if isinstance(value, ir.Type) else value.type
-    return _parse_tensor_buffer(type_.context, str(type_))
+    return _parsed_tensor_buffer(_type(value))
 
 
-@lru_cache(maxsize=_KEPT)
-def _parse_tensor_buffer(context: ir.Context, text: str) -> TensorBuffer:
-    match = _TENSOR_BUFFER.fullmatch(text)
+@kept
+def _parsed_tensor_buffer(type_: ir.Type) -> TensorBuffer:
+    match = _TENSOR_BUFFER.fullmatch(str(type_))
     if not match:
-        raise ValueError(f"expected a buffer in tensor memory, found {text}")
-    tile = ir.RankedTensorType(ir.Type.parse(match[1], context))
+        raise ValueError(f"expected a buffer in tensor memory, found {type_}")
+    tile = ir.RankedTensorType(ir.Type.parse(match[1], type_.context))
     layout = parse_tensor_memory_layout(match[2])
     if bit_width(tile.element_type) > COLUMN_BITS:
         raise ValueError(f"tensor memory has columns of 32 bits, found {tile.element_type}")

@@ -12,7 +12,7 @@ from tilec.dialects.constraints import ANY, INDEX
 from tilec.dialects.inline_text import wrong_text
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.tile.dialect import Op
-from tilec.dialects.types import element, is_integer, is_tile, shape
+from tilec.dialects.types import is_integer, is_tile, number_type, shape
 
 
 class GridAxis(Op, pure=True, one_thread=True, in_cta=True):
@@ -80,7 +80,7 @@ class AssertOp(Op, name="assert"):
     message = Attribute(STRING)
 
     def check(self) -> str | None:
-        scalar = element(self.condition) if is_tile(self.condition) else self.condition.type
+        scalar = number_type(self.condition)
         if str(scalar) != "i1":
             return f"condition must be i1 or a tile of i1, found {self.condition.type}"
         return None
@@ -107,7 +107,7 @@ class PrintOp(Op, name="print", one_layout=True):
         if len(placeholders) != len(self.values):
             return f"format has {len(placeholders)} placeholders for {len(self.values)} values"
         for placeholder, value in zip(placeholders, self.values, strict=True):
-            scalar = element(value) if is_tile(value) else value.type
+            scalar = number_type(value)
             if placeholder and not is_integer(scalar):
                 return f"placeholder 'u' is for integers, found {scalar}"
         tiles = {shape(v) for v in self.values if is_tile(v)}

@@ -12,7 +12,7 @@ from tilec.passes.demands.kernels import is_dynamic
 from tilec.passes.rewriting.free_ops import is_one_element
 from tilec.passes.rewriting.loops import is_inside, is_program_loop
 from tilec.passes.rewriting.scalars import truth_of
-from tilec.passes.rewriting.walk import kernel_of
+from tilec.passes.rewriting.walk import blocks_in, kernel_of
 
 ADDRESS_OPS = (
     "arith.",
@@ -70,7 +70,7 @@ def _ops_of(op: ir.Operation) -> list[ir.Operation]:
     """An op; of a branch what it holds, too."""
     if op.name != "scf.if":
         return [op]
-    blocks = [block for region in op.regions for block in region.blocks]
+    blocks = blocks_in(op)
     inside = [
         each for block in blocks for view in block.operations for each in _ops_of(view.operation)
     ]

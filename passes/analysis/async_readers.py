@@ -7,14 +7,16 @@ at which products arrive. `warp_tma_store` is none of them: it fences and waits 
 
 from __future__ import annotations
 
+import functools
+
 from mlir import ir
 
 from tilec.dialects.effects import until
-from tilec.dialects.op import TileOp
+from tilec.dialects.op import TileOp, names_where
 from tilec.dialects.traits import Until
 from tilec.passes.analysis.signals import Place, products_arrive_at, waits_at
 from tilec.passes.rewriting.loops import top_level
-from tilec.passes.rewriting.walk import find_ops, role_of
+from tilec.passes.rewriting.walk import ops_named, role_of
 
 
 def ends_with_products(view: ir.OpView) -> bool:
@@ -44,5 +46,10 @@ def awaited(multiply: TileOp) -> ir.Operation | None:
         elif waits_at(view) in places:
             return view.operation
     inside = role_of(multiply.operation) or top_level(multiply.operation).parent
-    waits = [op for op in find_ops(inside, TileOp) if waits_at(op.opview) in places]
+    waits = [op for op in ops_named(inside, _waits()) if waits_at(op.opview) in places]
     return waits[-1] if waits else None
+
+
+@functools.cache
+def _waits() -> frozenset[str]:
+    return names_where(lambda kind: kind.waits_at is not TileOp.waits_at)

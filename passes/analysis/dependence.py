@@ -9,6 +9,7 @@ from mlir import ir
 from tilec.dialects.def_use import defining_op
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.op_tables import OpSet
+from tilec.passes.rewriting.walk import blocks_in
 
 
 def ops_behind(
@@ -35,9 +36,8 @@ def ops_behind(
         if not beyond(op):
             continue
         todo += op.operands
-        for region in op.regions:
-            for block in region.blocks:
-                todo += terminator(block).operands
+        for block in blocks_in(op):
+            todo += terminator(block).operands
 
 
 def _behind_argument(argument: ir.BlockArgument) -> list[ir.Value]:

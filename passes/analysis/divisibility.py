@@ -15,7 +15,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import constant_attribute, defining_op
+from tilec.dialects.def_use import constant_attribute, constant_element, defining_op
 from tilec.dialects.effects import whole_of
 from tilec.dialects.types import is_list
 from tilec.passes.rewriting.loops import terminator
@@ -66,12 +66,11 @@ class Divisibility:
             return self._of_argument(ir.BlockArgument(value))
         name, operands = op.name, op.operands
         if name == "arith.constant":
-            attribute = op.attributes["value"]
-            number = attribute.value if isinstance(attribute, ir.IntegerAttr) else 1
-            return abs(int(number)) or UNLIMITED
+            number = constant_of(value)
+            return 1 if number is None else abs(number) or UNLIMITED
         if name == "arith.muli":
             return min(self.of(operands[0]) * self.of(operands[1]), UNLIMITED)
-        if name in ("arith.addi", "arith.subi", "arith.maxsi", "arith.minsi", "arith.select"):
+        if name in _ONE_OR_SUM:
             first, second = list(operands)[-2:]
             return gcd(self.of(first), self.of(second))
         if name in ("arith.index_cast", "arith.extsi", "arith.extui", "arith.trunci"):
@@ -110,6 +109,11 @@ def _divided(divisor: int, by: int) -> int:
     return divisor // by if by > 0 and divisor % by == 0 else 1
 
 
+_ONE_OR_SUM = (
+    *("arith.addi", "arith.subi", "arith.select"),
+    *("arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui"),
+)
+"""Ops that give a sum or difference of their last two operands, or one of them."""
 _BY_CONSTANT: dict[str, Callable[[int, int], int]] = {
     "arith.shrsi": lambda divisor, by: _divided(divisor, 1 << by),
     "arith.shli": lambda divisor, by: min(divisor << by, UNLIMITED),
@@ -125,6 +129,12 @@ def constant_of(value: ir.Value) -> int | None:
     """The integer a scalar value is known to be, or None."""
     attribute = constant_attribute(value)
     return int(attribute.value) if isinstance(attribute, ir.IntegerAttr) else None
+
+
+def number_of(value: ir.Value) -> int | None:
+    """The integer that a scalar, or each element of a tile, is known to be, or None."""
+    number = constant_element(value)
+    return int(number.value) if isinstance(number, ir.IntegerAttr) else None
 
 
 def static_strides(array: ir.Value | ir.Type) -> list[int | None]:

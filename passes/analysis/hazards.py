@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection
 
 from mlir import ir
 
 from tilec.dialects.effects import whole_of, written_by
+from tilec.dialects.op import names_where
 from tilec.dialects.tile import Atomic, FenceOp, InlinePtxOp
-from tilec.passes.rewriting.walk import all_ops, kernel_of
+from tilec.passes.rewriting.walk import kernel_of, ops_named
 
 
 def orders_memory(view: ir.OpView) -> bool:
@@ -30,7 +32,7 @@ def read_ahead_hazard(op: ir.Operation, arrays: Collection[ir.Value], where: str
     scope "sys" speaks of what is outside the launch.
     """
     arrays = {whole_of(array) for array in arrays}
-    for inner in all_ops(op, inner_first=True):
+    for inner in ops_named(op, _concerned()):
         view = inner.opview
         if any(array in arrays for array in written_by(view)):
             return f"'{inner.name}' in {where} writes an array that a copy reads"
@@ -41,7 +43,14 @@ def read_ahead_hazard(op: ir.Operation, arrays: Collection[ir.Value], where: str
     return None
 
 
+@functools.cache
+def _concerned() -> frozenset[str]:
+    """The names of the ops that may write memory or order accesses to it."""
+    kinds = (FenceOp, Atomic, InlinePtxOp)
+    return names_where(lambda kind: bool(kind.WRITES) or issubclass(kind, kinds))
+
+
 def _writes(op: ir.Operation, arrays: Collection[ir.Value]) -> bool:
     """Whether the kernel around `op` writes one of `arrays` anywhere."""
-    ops = all_ops(kernel_of(op))
-    return any(array in arrays for inner in ops for array in written_by(inner.opview))
+    writers = ops_named(kernel_of(op), _concerned())
+    return any(array in arrays for inner in writers for array in written_by(inner.opview))

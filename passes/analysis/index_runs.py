@@ -18,12 +18,12 @@ from enum import Enum
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import constant_attribute, defining_op
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.tile import Indexed
 from tilec.dialects.types import is_tile, shape
 from tilec.hardware.sizes import VECTOR_BYTES
-from tilec.passes.analysis.divisibility import Divisibility, static_strides
+from tilec.passes.analysis.divisibility import Divisibility, number_of, static_strides
 from tilec.passes.analysis.vector_width import element_bytes
 
 _CASTS = ("arith.index_cast", "arith.extsi", "arith.trunci")
@@ -45,11 +45,11 @@ class Pattern(Enum):
 def note_runs(ops: Iterable[ir.Operation], facts: Divisibility) -> None:
     """Writes the option `run` of every gather, scatter and update among `ops` that has one."""
     for op in ops:
-        if isinstance(op.opview, (tile.GatherOp, tile.ScatterOp, tile.AtomicRmwOp)):
-            run = index_run(op.opview, facts)
+        view = op.opview
+        if isinstance(view, (tile.GatherOp, tile.ScatterOp, tile.AtomicRmwOp)):
+            run = index_run(view, facts)
             if run[1] > 1:
-                kind = type(op.opview).options.kind
-                op.attributes["options"] = kind.write({**op.opview.options, "run": run})
+                view.options = {**view.options, "run": run}
 
 
 def index_run(op: Indexed, facts: Divisibility) -> tuple[int, int]:
@@ -143,7 +143,7 @@ class _Group:
             return None
         first = found[0] is Pattern.STEPS
         other = op.operands[int(first)]
-        number = _splat(other) if first else None
+        number = number_of(other) if first else None
         if number is not None and op.name == "arith.andi":
             return Pattern.STEPS if number % self._width == self._width - 1 else None
         if number is not None and op.name == "arith.shrsi":
@@ -166,19 +166,10 @@ class _Group:
         op = defining_op(value)
         if op is None:
             return False
-        number = _splat(value)
+        number = number_of(value)
         if number is not None:
             return number % self._width == 0
         parts = [self._is_multiple(operand) for operand in op.operands]
         if op.name in ("tensor.splat", "tile.broadcast", "arith.addi", "arith.subi", *_CASTS):
             return all(parts)
         return op.name == "arith.muli" and any(parts)
-
-
-def _splat(value: ir.Value) -> int | None:
-    """The integer that a constant tile holds everywhere."""
-    known = constant_attribute(value)
-    if known is None:
-        return None
-    number = known.get_splat_value()
-    return number.value if isinstance(number, ir.IntegerAttr) else None

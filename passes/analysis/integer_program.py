@@ -13,7 +13,7 @@ from tilec.dialects.gpu_tile import LaunchCount
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.dialects.op import TileOp
 from tilec.dialects.tile import GridAxis
-from tilec.dialects.types import element, is_tile, shape
+from tilec.dialects.types import number_type, shape
 from tilec.executable.grid import GRID_LIMITS
 from tilec.executable.kernel import MOST_PROGRAMS
 from tilec.passes.analysis.divisibility import constant_of, static_sizes
@@ -29,6 +29,7 @@ from tilec.passes.analysis.intervals import (
     modulo,
 )
 from tilec.passes.demands.kernels import MOST_PER_CTA, MOST_STRIPES, is_whole
+from tilec.passes.rewriting.walk import blocks_in
 
 
 @dataclass
@@ -89,7 +90,7 @@ class IntegerProgram:
             results = [self._number(result) for result in op.results]
             if isinstance(view, tile.AssumeOp) and operands[0] is not None:
                 self._assume(view, operands[0])
-            inner = [self._read(b) for region in op.regions for b in region.blocks]
+            inner = [self._read(b) for b in blocks_in(op)]
             if len(results) == 1 and results[0] is not None and not inner:
                 self._describe(op, results[0])
             if inner or any(result is not None for result in results) or op.name in TERMINATORS:
@@ -98,7 +99,7 @@ class IntegerProgram:
         return found
 
     def _number(self, value: ir.Value) -> int | None:
-        kind = element(value) if is_tile(value) else value.type
+        kind = number_type(value)
         if isinstance(kind, ir.IndexType):
             full = ANYTHING
         elif isinstance(kind, ir.IntegerType):

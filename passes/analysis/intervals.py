@@ -146,6 +146,11 @@ def _chosen(operands: Sequence[Interval]) -> Interval:
     return joined(operands[1:])
 
 
+def _least(operands: Sequence[Interval]) -> Interval:
+    """The rule of an unsigned minimum: no larger than an operand without a sign bit."""
+    return _corners(min)(operands) if min(map(min, operands)) >= 0 else _masked(operands)
+
+
 _QUOTIENT = _quotient(_truncated)
 RULES: Mapping[str, Rule] = {
     "arith.addi": _corners(lambda x, y: x + y),
@@ -155,11 +160,12 @@ RULES: Mapping[str, Rule] = {
     "arith.divui": _unsigned(_QUOTIENT),
     "arith.floordivsi": _quotient(lambda x, y: x // y),
     "arith.ceildivsi": _quotient(lambda x, y: -(-x // y)),
+    "arith.ceildivui": _unsigned(_quotient(lambda x, y: -(-x // y))),
     "arith.remsi": _remainder,
     "arith.remui": _unsigned(_remainder),
     "arith.minsi": _corners(min),
     "arith.maxsi": _corners(max),
-    "arith.minui": _unsigned(_corners(min)),
+    "arith.minui": _least,
     "arith.maxui": _unsigned(_corners(max)),
     "arith.andi": _masked,
     "arith.ori": _bits,

@@ -11,6 +11,8 @@ has a `cluster_store` or a `cluster_send` whenever they come to it.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +20,8 @@ from mlir import ir
 
 from tilec.dialects.constraints import TENSOR_MAP
 from tilec.dialects.effects import ends, read_late_by, until
-from tilec.dialects.gpu_tile import AllocOp, RoleOp, SyncOp
+from tilec.dialects.gpu_tile import AllocOp
+from tilec.dialects.gpu_tile.role import roles_beside
 from tilec.dialects.gpu_tile.types import (
     BOX_ALIGNMENT,
     any_buffer_of,
@@ -27,7 +30,7 @@ from tilec.dialects.gpu_tile.types import (
     is_tensor_buffer,
     tensor_buffer_of,
 )
-from tilec.dialects.op import TileOp
+from tilec.dialects.op import TileOp, names_where
 from tilec.dialects.traits import Until
 from tilec.dialects.types import show
 from tilec.hardware.powers import power_above
@@ -37,7 +40,7 @@ from tilec.passes.contract import show_location
 from tilec.passes.demands.kernels import is_explicit
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
-from tilec.passes.rewriting.walk import role_of, users_of
+from tilec.passes.rewriting.walk import blocks_in, find_ops, ops_named, role_of, users_of
 
 
 @dataclass
@@ -76,12 +79,21 @@ class Allocation:
 
 def find_allocations(function: ir.Operation) -> list[Allocation]:
     """Lists what a kernel has in shared memory, with lifetimes, in program order."""
-    return _Lifetimes(function).shared()
+    placed = [op.opview for op in ops_named(function, _placed())]
+    placed = [v for v in placed if not isinstance(v, AllocOp) or is_buffer(v.result)]
+    return _Lifetimes(function).shared(placed) if placed else []
 
 
 def find_tensor_allocations(function: ir.Operation) -> list[Allocation]:
     """Lists what a kernel has in tensor memory, with lifetimes, in program order."""
-    return _Lifetimes(function).tensor()
+    allocs = [op.opview for op in find_ops(function, AllocOp)]
+    allocs = [alloc for alloc in allocs if is_tensor_buffer(alloc.result)]
+    return _Lifetimes(function).tensor(allocs) if allocs else []
+
+
+@functools.cache
+def _placed() -> frozenset[str]:
+    return names_where(lambda kind: kind is AllocOp or bool(kind.PLACED))
 
 
 class _Lifetimes:
@@ -95,53 +107,39 @@ class _Lifetimes:
         self._position: OpMap[int] = OpMap()
         self._end: OpMap[int] = OpMap()
         self._groups: OpMap[tuple[int, int]] = OpMap()
+        self._met = 0
         self._visit(function)
-        for op in self._position:
-            for region in op.regions:
-                for block in region.blocks:
-                    self._group_roles(block)
 
     def _visit(self, op: ir.Operation) -> None:
-        self._position[op] = len(self._position)
-        for region in op.regions:
-            for block in region.blocks:
-                for inner in block.operations:
-                    self._visit(inner.operation)
-        self._end[op] = len(self._position)
+        self._position[op] = self._met
+        self._met += 1
+        for block in blocks_in(op):
+            views = list(block.operations)
+            for view in views:
+                self._visit(view.operation)
+            for group in roles_beside(views):
+                span = self._position[group[0]], self._end[group[-1]]
+                self._groups.update((role, span) for role in group)
+        self._end[op] = self._met
 
-    def _group_roles(self, block: ir.Block) -> None:
-        """Roles without a barrier of the whole CTA between them run side by side."""
-        group: list[ir.Operation] = []
-        for view in [*block.operations, None]:
-            if isinstance(view, RoleOp):
-                group.append(view.operation)
-            elif view is None or (isinstance(view, SyncOp) and view.barrier == 0):
-                for role in group:
-                    self._groups[role] = (self._position[group[0]], self._end[group[-1]])
-                group = []
-
-    def shared(self) -> list[Allocation]:
+    def shared(self, placed: Sequence[TileOp]) -> list[Allocation]:
         """See `find_allocations`."""
-        found: list[Allocation] = []
         always = (0, self._end[self._function])
-        for op in self._position:
-            view = op.opview
-            if isinstance(view, AllocOp):
-                if is_buffer(view.result):
-                    found.append(self._shared_buffer(view))
-            elif isinstance(view, TileOp) and view.PLACED:
-                found.append(Allocation(view, view.bytes, view.ALIGNMENT, *always, always))
+        found = [
+            self._shared_buffer(view)
+            if isinstance(view, AllocOp)
+            else Allocation(view, view.bytes, view.ALIGNMENT, *always, always)
+            for view in placed
+        ]
         return self._as_written(found)
 
-    def tensor(self) -> list[Allocation]:
+    def tensor(self, allocs: Sequence[AllocOp]) -> list[Allocation]:
         """See `find_tensor_allocations`."""
-        views = [op.opview for op in self._position]
         found = []
-        for view in views:
-            if isinstance(view, AllocOp) and is_tensor_buffer(view.result):
-                columns = tensor_buffer_of(view.result).columns
-                step = min(LEAST_COLUMNS, power_above(columns))
-                found.append(self._buffer(view, columns, step))
+        for alloc in allocs:
+            columns = tensor_buffer_of(alloc.result).columns
+            step = min(LEAST_COLUMNS, power_above(columns))
+            found.append(self._buffer(alloc, columns, step))
         return self._as_written(found)
 
     def _as_written(self, found: list[Allocation]) -> list[Allocation]:

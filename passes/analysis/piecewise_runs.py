@@ -19,12 +19,14 @@ from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import is_tile
+from tilec.hardware.sizes import REGISTERS
 
 PIECE = 8
 """Registers that are computed together: enough to hide what an instruction waits for, and words of
 bytes stay whole."""
 MANY = 128
-"""Elements of a tile of which a thread does not hold two beside all else: it has 255 registers."""
+"""Elements of a tile of which a thread does not hold two beside all else: it has 255 registers, or
+a share of the multiprocessor's, where its layout has more than 256 threads."""
 _REPEATS = ("arith.constant", "tensor.splat", "tile.broadcast")
 _IN_FRONT = (*_REPEATS, "tile.load", "gpu_tile.convert_layout")
 """Ops that compute nothing: they go in front of a run, so that what is loaded comes while it
@@ -54,13 +56,14 @@ def runs_of(block: ir.Block) -> Iterator[ir.Operation | Run]:
     met: list[ir.Operation] = []
     for view in block.operations:
         op = view.operation
-        if _goes_with(op, ops):
+        is_large = _is_large(op)
+        if is_large and ops and _lie_alike(op, ops[0]):
             ops.append(op)
         elif ops and op.name in _IN_FRONT and not _reads(op, ops):
             ahead.append(op)
         else:
             yield from [_run(ahead, ops)] if _holds_two(ops) else met
-            ahead, ops, met = [], [op] if _is_large(op) else [], []
+            ahead, ops, met = [], [op] if is_large else [], []
         met.append(op)
     yield from [_run(ahead, ops)] if _holds_two(ops) else met
 
@@ -89,16 +92,16 @@ def _is_large(op: ir.Operation) -> bool:
     if not is_elementwise(op) or op.name == "arith.constant" or len(op.results) != 1:
         return False
     result = op.results[0]
-    if not is_tile(result) or layout_of(result).num_values < MANY:
+    if not is_tile(result):
         return False
     same = layout_of(result)
+    if same.num_values < min(MANY, REGISTERS // 2 // same.num_threads):
+        return False
     return all(not is_tile(v) or layout_of(v) == same for v in op.operands)
 
 
-def _goes_with(op: ir.Operation, ops: list[ir.Operation]) -> bool:
-    if not ops or not _is_large(op):
-        return False
-    return layout_of(op.results[0]) == layout_of(ops[0].results[0])
+def _lie_alike(one: ir.Operation, other: ir.Operation) -> bool:
+    return layout_of(one.results[0]) == layout_of(other.results[0])
 
 
 def _reads(op: ir.Operation, ops: list[ir.Operation]) -> bool:

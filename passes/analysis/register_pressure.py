@@ -14,23 +14,29 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import NamedTuple
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, only_use
 from tilec.dialects.elementwise import is_elementwise
-from tilec.dialects.gpu_tile import BufferLoadOp, ConvertLayoutOp, MmaOp
-from tilec.dialects.gpu_tile.types import is_pending, is_tensor_buffer, layout_of, tile_of
-from tilec.dialects.tile import GatherOp, LoadOp, ReshapeOp, TransposeOp
+from tilec.dialects.gpu_tile import BufferLoadOp, ConvertLayoutOp, MmaOp, WarpReduceOp
+from tilec.dialects.gpu_tile.types import (
+    is_pending,
+    is_tensor_buffer,
+    is_tiled,
+    layout_of,
+    tile_of,
+)
+from tilec.dialects.tile import BroadcastOp, GatherOp, LoadOp, ReduceOp, ReshapeOp, TransposeOp
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.hardware.sizes import WORD_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import index_run
 from tilec.passes.analysis.piecewise_runs import Run, runs_of
-from tilec.passes.analysis.vector_width import element_bytes, provable_width
+from tilec.passes.analysis.vector_width import access_width, element_bytes
 from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
-from tilec.passes.rewriting.loops import is_inside
-from tilec.passes.rewriting.walk import all_ops, kernel_of
+from tilec.passes.rewriting.walk import all_ops, blocks_in, is_of, kernel_of
 
 SUBJECT = "registers"
 """What reports of too many are about; `jit` warns of each."""
@@ -73,7 +79,7 @@ def most_live_registers(block: ir.Block, apart: Collection[ir.Value] = ()) -> in
 def peak(block: ir.Block, apart: Collection[ir.Value] = ()) -> Peak:
     """Finds what `most_live_registers` counts, and the op in front of which it is so."""
     pressure = _Pressure(apart, _index_bits(block))
-    pressure.note_runs(block)
+    pressure.look_at(block)
     return pressure.most(block, ())
 
 
@@ -87,14 +93,13 @@ def tiles_apart(function: ir.Operation, block: ir.Block) -> set[ir.Value]:
     in less than a register, and what is computed from them."""
     facts, found = Divisibility(function), set()
 
-    for op in (op for view in block.operations for op in all_ops(view.operation)):
-        if isinstance(op.opview, LoadOp) and is_tile(op.results[0]):
+    for op in all_ops(block.owner.operation):
+        if op.name == LoadOp.OPERATION_NAME and is_tile(op.results[0]):
             load = op.opview
-            wrapped = load.options.get("wrapped", False)
-            width, _ = provable_width(facts, load.src, load.offsets, load.dims, wrapped=wrapped)
+            width, _ = access_width(load, facts)
             if width * element_bytes(load.src) < WORD_BYTES:
                 found.add(op.results[0])
-        elif isinstance(op.opview, GatherOp) and is_tile(op.results[0]):
+        elif op.name == GatherOp.OPERATION_NAME and is_tile(op.results[0]):
             if index_run(op.opview, facts)[1] * element_bytes(op.opview.src) < WORD_BYTES:
                 found.add(op.results[0])
         elif found and any(operand in found for operand in op.operands):
@@ -104,7 +109,7 @@ def tiles_apart(function: ir.Operation, block: ir.Block) -> set[ir.Value]:
 
 def registers_of(value: ir.Value, apart: Collection[ir.Value] = (), index_bits: int = 64) -> int:
     """The 32-bit registers of a thread that one tile or scalar takes; 0 for what is neither."""
-    if not _is_tiled(value):
+    if not is_tiled(value):
         return int(isinstance(value.type, (ir.IntegerType, ir.IndexType, ir.FloatType)))
     kind = tile_of(value) if is_pending(value) else value
     of = element(kind)
@@ -113,64 +118,98 @@ def registers_of(value: ir.Value, apart: Collection[ir.Value] = (), index_bits: 
     return -(-layout_of(kind).num_values * bits // (8 * WORD_BYTES))
 
 
+class _Nest(NamedTuple):
+    """The blocks of an op, the values that ops in them read, in order, and those of their own."""
+
+    blocks: list[ir.Block]
+    reads: dict[ir.Value, None]
+    own: set[ir.Value]
+
+
+class _Step(NamedTuple):
+    """An op, what it reads and makes, and what is inside it, of one that is computed here."""
+
+    op: ir.Operation
+    name: str
+    operands: list[ir.Value]
+    results: list[ir.Value]
+    nest: _Nest | None
+
+
 class _Pressure:
-    """The walk; `_sizes`, `_held`: of each value met so far, its registers, and the values whose
-    registers hold it. `_elsewhere`, `_lost`: those that come from no buffer, and that go to
-    more than products."""
+    """The walk; `_steps`: what each block computes, in the order of the code; `_makers`: of each
+    value met so far, what makes it, None for a block's argument. `_sizes`, `_held`: its registers,
+    and the values whose registers hold it. `_loaded`, `_from_buffer`: those that are loaded, maybe
+    in another order, and that come from a buffer by cheap ops; of those are the `_streams` and
+    `_fragments`. `_lost`: those that go to more than products."""
 
     def __init__(self, apart: Collection[ir.Value], index_bits: int) -> None:
         self._apart, self._index_bits = apart, index_bits
+        self._steps: dict[ir.Block, list[_Step]] = {}
+        self._makers: dict[ir.Value, _Step | None] = {}
         self._sizes: dict[ir.Value, int] = {}
         self._held: dict[ir.Value, frozenset[ir.Value]] = {}
-        self._streams: dict[ir.Value, bool] = {}
-        self._fragments: dict[ir.Value, bool] = {}
-        self._elsewhere: set[ir.Value] = set()
+        self._loaded: set[ir.Value] = set()
+        self._from_buffer: set[ir.Value] = set()
+        self._streams: set[ir.Value] = set()
+        self._fragments: set[ir.Value] = set()
         self._lost: set[ir.Value] = set()
         self._inside: set[ir.Value] = set()
         self._awaited: set[ir.Value] = set()
+
+    def look_at(self, block: ir.Block) -> None:
+        """Reads a block, and those inside its ops. Backwards where values go, then forwards what
+        holds them: each step knows the one before it, and a chain of thousands, as in a sorting
+        network, is walked once."""
+        self._read(block)
+        for steps in self._steps.values():
+            made = [result for step in steps for result in step.results]
+            self._fragments.update(filter(self._is_fragment, reversed(made)))
+            self._streams.update(filter(self._is_stream, made))
+            for value in made:
+                self._holders(value)
 
     def most(self, block: ir.Block, behind: Iterable[ir.Value]) -> Peak:
         """The peak of a block, behind which the values `behind` are still needed."""
         live = set(behind)
         held = self._together(live)
         most, place = held, None
-        operations = [view.operation for view in block.operations]
-        self._look_through(operations)
-        for op in reversed(list(_as_computed(block))):
-            for result in live.intersection(op.results):
+        for step in reversed(self._steps[block]):
+            for result in live.intersection(step.results):
                 live.remove(result)
                 held -= self._size(result)
-            operands = list(op.operands)
-            needed = self._holding(operands)
-            if list(op.regions):
-                outer = {v for v in self._holding(_read_inside(op)) if not is_inside(v, op)}
-                repeats = op.name in ("scf.for", "scf.while")
+            needed = self._holding(step.operands)
+            if step.nest is not None:
+                outer = self._holding(step.nest.reads) - step.nest.own
+                repeats = step.name in ("scf.for", "scf.while")
                 around = live.union(outer) if repeats else live
-                for inner in (self.most(b, around) for r in op.regions for b in r.blocks):
+                for inner in (self.most(each, around) for each in step.nest.blocks):
                     if inner.registers > most:
                         most, place = inner.registers, inner.op
                 needed |= outer
             for value in needed - live:
                 live.add(value)
                 held += self._size(value)
-            here = held + self._read_now(operands)
+            here = held + self._read_now(step.operands)
             if here > most:
-                most, place = here, op
+                most, place = here, step.op
         return Peak(most, place)
 
     def _read_now(self, operands: Sequence[ir.Value]) -> int:
         """The registers of operands that come as their op takes them: fragments, and a part of each
         stream."""
-        fragments = {value for value in operands if self._is_fragment(value)}
-        streams = [value for value in operands if self._is_stream(value)]
+        fragments = self._fragments.intersection(operands)
+        streams = self._streams.intersection(operands)
         return self._together(fragments) + sum(min(self._size(v), AHEAD) for v in streams)
 
-    def note_runs(self, block: ir.Block) -> None:
-        """Notes which values a run of a block, and of those inside its ops, computes for itself
-        alone, and which it waits for with all their elements in registers: ptxas moves no load
-        across its branches."""
+    def _read(self, block: ir.Block) -> None:
+        """Notes the steps of a block, and of those inside its ops, and of their runs which values
+        they compute for themselves alone, and which they wait for with all their elements in
+        registers: ptxas moves no load across their branches."""
+        steps = self._steps[block] = []
         for each in runs_of(block):
             if isinstance(each, Run):
+                steps += map(self._step, (*each.ahead, *each.ops))
                 results = {op.results[0] for op in each.ops}
                 inside = [r for r in results if all(_made(use.owner) in results for use in r.uses)]
                 self._inside.update(inside)
@@ -178,18 +217,50 @@ class _Pressure:
                     given = (v for op in each.ops for v in op.operands if v not in results)
                     self._awaited.update(given)
             else:
-                for inner in (b for region in each.regions for b in region.blocks):
-                    self.note_runs(inner)
+                steps.append(self._step(each))
 
-    def _look_through(self, operations: list[ir.Operation]) -> None:
-        """Backwards where values go, then forwards what holds them: each step knows the one before
-        it, and a chain of thousands, as in a sorting network, is walked once."""
-        for op in reversed(operations):
-            for result in op.results:
-                self._is_fragment(result)
-        for op in operations:
-            for result in op.results:
-                self._holders(result)
+    def _step(self, op: ir.Operation) -> _Step:
+        blocks = blocks_in(op)
+        step = _step(op, self._nest(blocks) if blocks else None)
+        self._makers.update((result, step) for result in step.results)
+        self._note_source(step)
+        return step
+
+    def _note_source(self, step: _Step) -> None:
+        """Notes whether an op loads, or does it to what was loaded, as `_loaded` and `_from_buffer`
+        say."""
+        if step.name == BufferLoadOp.OPERATION_NAME:
+            self._from_buffer.update(step.results)
+            # tcgen05.ld brings many registers at once.
+            loads = not is_tensor_buffer(step.operands[0])
+        elif step.name == LoadOp.OPERATION_NAME:
+            loads = is_tile(step.results[0])
+        else:
+            if step.name in _CHEAP and not self._from_buffer.isdisjoint(step.operands):
+                self._from_buffer.update(step.results)
+            loads = _passes_on(step.op) and step.operands[0] in self._loaded
+        if loads:
+            self._loaded.update(step.results)
+
+    def _nest(self, blocks: list[ir.Block]) -> _Nest:
+        nest = _Nest(blocks, {}, set())
+        for block in blocks:
+            self._read(block)
+            nest.own.update(block.arguments)
+            for step in self._steps[block]:
+                nest.reads.update(dict.fromkeys(step.operands))
+                nest.own.update(step.results)
+                if step.nest is not None:
+                    nest.reads.update(step.nest.reads)
+                    nest.own.update(step.nest.own)
+        return nest
+
+    def _maker(self, value: ir.Value) -> _Step | None:
+        """The op that defines a value, None for a block's argument."""
+        if value not in self._makers:
+            op = defining_op(value)
+            self._makers[value] = None if op is None else _step(op, None)
+        return self._makers[value]
 
     def _holding(self, values: Iterable[ir.Value]) -> set[ir.Value]:
         return {held for value in values for held in self._holders(value)}
@@ -204,17 +275,17 @@ class _Pressure:
 
     def _find_holders(self, value: ir.Value) -> frozenset[ir.Value]:
         itself = frozenset([value])
-        op = defining_op(value)
-        if op is None:
+        maker = self._maker(value)
+        if maker is None:
             return itself
-        name, operands = op.name, op.operands
-        if name in ("arith.constant", "tile.iota") or self._is_fragment(value):
+        name, operands = maker.name, maker.operands
+        if name in ("arith.constant", "tile.iota"):
             return frozenset()
-        if self._is_stream(value):
+        if value in self._fragments or value in self._streams:
             return frozenset()
         if name in ("tensor.splat", "tile.broadcast"):
             return frozenset(self._holding(operands))
-        if value in self._inside:
+        if value in self._inside or _is_added_up(value):
             return frozenset(self._holding(operands))
         if name not in _CHEAP or not is_tile(value):
             return itself
@@ -225,39 +296,17 @@ class _Pressure:
         """Whether a tile is loaded for one elementwise op of the same block, maybe converted, and
         no op between could show other threads a difference. ptxas then loads its elements as that
         op takes them."""
-        found = self._streams.get(value)
-        if found is None:
-            loaded = _is_tiled(value) and value not in self._apart and _is_loaded(value)
-            loaded = loaded and value not in self._awaited
-            found = self._streams[value] = loaded and _goes_to_one_op(value)
-        return found
+        if value not in self._loaded or value in self._apart or value in self._awaited:
+            return False
+        return is_tiled(value) and _goes_to_one_op(value)
 
     def _is_fragment(self, value: ir.Value) -> bool:
         """Whether a tile comes from a buffer, maybe by cheap ops, for matrix instructions of the
         same block. It is then loaded in front of them; where registers are short, a part in front
         of each."""
-        found = self._fragments.get(value)
-        if found is None:
-            loaded = _is_tiled(value) and self._comes_from_buffer(value)
-            found = self._fragments[value] = loaded and self._goes_to_products(value)
-        return found
-
-    def _comes_from_buffer(self, value: ir.Value) -> bool:
-        # Each value once: there may be exponentially many ways to it, as in a sorting network,
-        # and what none of its values comes from, no later one does by way of them.
-        pending, seen = [value], {value}
-        while pending:
-            op = defining_op(pending.pop())
-            if op is None:
-                continue
-            if isinstance(op.opview, BufferLoadOp):
-                return True
-            if op.name in _CHEAP:
-                operands = [v for v in op.operands if v not in seen and v not in self._elsewhere]
-                pending += operands
-                seen.update(operands)
-        self._elsewhere |= seen
-        return False
+        if value not in self._from_buffer or not is_tiled(value):
+            return False
+        return self._goes_to_products(value)
 
     def _goes_to_products(self, value: ir.Value) -> bool:
         pending, seen = [value], {value}
@@ -290,9 +339,23 @@ class _Pressure:
         return found
 
 
-def _as_computed(block: ir.Block) -> Iterator[ir.Operation]:
-    for each in runs_of(block):
-        yield from (*each.ahead, *each.ops) if isinstance(each, Run) else (each,)
+def _step(op: ir.Operation, nest: _Nest | None) -> _Step:
+    return _Step(op, op.name, list(op.operands), list(op.results), nest)
+
+
+def _is_added_up(value: ir.Value) -> bool:
+    """Whether a tile is computed element by element for the next op alone, a reduction: each thread
+    adds up its elements as it computes them."""
+    op = defining_op(value)
+    if op is None or not is_elementwise(op):
+        return False
+    users = [use.owner for use in value.uses]
+    if len(users) != 1 or users[0].operation.block != op.block:
+        return False
+    user = users[0].operation
+    if isinstance(users[0], (ReduceOp, WarpReduceOp)):
+        return len(user.operands) == 1
+    return is_elementwise(user) and len(user.results) == 1 and _is_added_up(user.results[0])
 
 
 def _made(user: ir.OpView) -> ir.Value | None:
@@ -300,35 +363,20 @@ def _made(user: ir.OpView) -> ir.Value | None:
     return op.results[0] if len(op.results) else None
 
 
-def _is_tiled(value: ir.Value) -> bool:
-    """Whether a value is a tile, or one that is on its way."""
-    return is_tile(value) or is_pending(value)
-
-
-def _is_loaded(value: ir.Value) -> bool:
-    """Whether a tile comes from an array or a buffer, maybe converted or in another order."""
-    op = defining_op(value)
-    if op is None:
-        return False
-    if _passes_on(op):
-        return _is_loaded(op.operands[0])
-    if isinstance(op.opview, BufferLoadOp):
-        return not is_tensor_buffer(op.opview.src)  # tcgen05.ld brings many registers at once
-    return isinstance(op.opview, LoadOp) and is_tile(value)
-
-
 def _passes_on(op: ir.Operation) -> bool:
-    return isinstance(op.opview, (*_ORDERS, ConvertLayoutOp)) or op.name in _CASTS
+    if is_of(op, BroadcastOp):  # no stream where an element is used again and again
+        return registers_of(op.operands[0]) == registers_of(op.results[0])
+    return op.name in _CASTS or is_of(op, *_ORDERS, ConvertLayoutOp)
 
 
 def _goes_to_one_op(value: ir.Value) -> bool:
-    users = [use.owner.operation for use in value.uses]
-    here = value.owner.operation
-    if len(users) != 1 or users[0].block != here.block:
+    use, here = only_use(value), value.owner.operation
+    if use is None or use.owner.operation.block != here.block:
         return False
-    if _passes_on(users[0]):
-        return _goes_to_one_op(users[0].results[0])
-    return is_elementwise(users[0]) and all(map(_is_quiet, _between(here, users[0])))
+    user = use.owner.operation
+    if _passes_on(user):
+        return _goes_to_one_op(user.results[0])
+    return is_elementwise(user) and all(map(_is_quiet, _between(here, user)))
 
 
 def _between(first: ir.Operation, last: ir.Operation) -> Iterator[ir.Operation]:
@@ -338,8 +386,4 @@ def _between(first: ir.Operation, last: ir.Operation) -> Iterator[ir.Operation]:
 
 
 def _is_quiet(op: ir.Operation) -> bool:
-    return stays_in_thread(op) or is_scalar(op) or isinstance(op.opview, _ORDERS)
-
-
-def _read_inside(op: ir.Operation) -> list[ir.Value]:
-    return [value for inner in all_ops(op) if inner != op for value in inner.operands]
+    return stays_in_thread(op) or is_scalar(op) or is_of(op, *_ORDERS)

@@ -37,7 +37,7 @@ from tilec.dialects.gpu_tile.types import (
     is_tensor_buffer,
     layout_of,
 )
-from tilec.dialects.op import TileOp
+from tilec.dialects.op import TileOp, class_of
 from tilec.dialects.tile import ArrayOp, FenceOp
 from tilec.dialects.types import is_array
 from tilec.hardware.layout import Layout
@@ -172,19 +172,21 @@ def _split_sum(value: ir.Value) -> tuple[ir.Value, int]:
 
 def accesses_inside(op: ir.Operation, context: PassContext) -> list[Access | ArrayAccess]:
     """Lists every access of an op and of the ops inside it."""
-    ops = all_ops(op, inner_first=True)
+    ops = [inner for inner in all_ops(op, inner_first=True) if class_of(inner) is not None]
     return [access for inner in ops for access in accesses_of(inner.opview, context)]
 
 
 def accesses_of(view: object, context: PassContext) -> list[Access | ArrayAccess]:
     """The accesses of one op; an asynchronous one's as if it happened at its issue."""
+    if not isinstance(view, TileOp):
+        return []
     return [*_buffer_accesses(view, context), *array_accesses(view)]
 
 
-def _buffer_accesses(view: object, context: PassContext) -> list[Access]:
+def _buffer_accesses(view: TileOp, context: PassContext) -> list[Access]:
     if isinstance(view, (ArrayOp, FenceOp)):
         return [_global_access(view)]
-    if not isinstance(view, TileOp) or view.OWN_BUFFERS:
+    if view.OWN_BUFFERS:
         return []
     written = written_by(view)
     read = [v for v in read_by(view) if v not in written and not is_array(v)]

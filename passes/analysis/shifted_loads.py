@@ -1,5 +1,5 @@
-"""Loads of tiles that begin a known few elements behind an aligned place, as those of a stencil's
-neighbours: which may be made of aligned vectors."""
+"""Which loads may be made of aligned vectors, though their tiles begin a known few elements behind
+an aligned place, as those of a stencil's neighbours do."""
 
 from __future__ import annotations
 

@@ -1,20 +1,22 @@
 """Which coordinates are no less than 0, by where they come from: program numbers, sizes, loops that
 count up from 0, and sums, products, quotients and remainders of those.
 
-An index computed in 32 bits fits them, or was clamped as a 64-bit one (`coordinates.py`): none
-wraps. Of wider ones the most that they come to is followed, so that what may wrap counts as
-anything; so do i32 and i64, in which authors compute. Of a tile all elements count.
+An index that is computed in 32 bits fits them, or was clamped as a 64-bit one (`coordinates.py`):
+it does not wrap. For wider indices the largest number is followed along with the sign, and one that
+may wrap may be anything; so may i32 and i64, in which authors compute. A tile is no less than 0
+where all its elements are.
 """
 
 from __future__ import annotations
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.op import TileOp
 from tilec.dialects.tile import IotaOp
-from tilec.dialects.types import element, is_tile, shape
+from tilec.dialects.types import number_type, shape
 from tilec.executable.kernel import MOST_PROGRAMS
-from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.analysis.divisibility import number_of
 from tilec.passes.demands.kernels import has_narrow_indices
 from tilec.passes.rewriting.walk import kernel_of
 
@@ -66,9 +68,9 @@ class Signs:
         known = number_of(value)
         if known is not None:
             return known >= 0, known
-        if isinstance(value.owner, ir.Block):
+        op = defining_op(value)
+        if op is None:
             return self._of_argument(ir.BlockArgument(value))
-        op = value.owner.operation
         if is_count(op.opview):
             return True, MOST_PROGRAMS
         if op.name == "memref.dim":
@@ -77,7 +79,7 @@ class Signs:
             return True, shape(value)[op.opview.axis]
         if op.name in _SAME:
             return self._of_same(op)
-        if op.name not in _RULES or not isinstance(_kind(value), ir.IndexType):
+        if op.name not in _RULES or not isinstance(number_type(value), ir.IndexType):
             return False, None
         return self._of_arithmetic(op)
 
@@ -93,7 +95,7 @@ class Signs:
     def _of_same(self, op: ir.Operation) -> _Bounds:
         """The bounds of the operand, unless the result has too few bits for it."""
         positive, most = self._bounds(op.operands[0])
-        kind = _kind(op.results[0])
+        kind = number_type(op.results[0])
         if isinstance(kind, ir.IntegerType) and not has_narrow_indices(kernel_of(op)):
             fits = most is not None and most < 2 ** (kind.width - 1)
             return (positive, most) if fits else (False, None)
@@ -118,22 +120,6 @@ class Signs:
         if narrow:
             return True, min(bound, _NARROW)
         return (True, bound) if bound < _HELD else (False, None)
-
-
-def _kind(value: ir.Value) -> ir.Type:
-    return element(value) if is_tile(value) else value.type
-
-
-def number_of(value: ir.Value) -> int | None:
-    """The integer that a scalar is, or all elements of a tile are, if that is known."""
-    if not is_tile(value) or isinstance(value.owner, ir.Block):
-        return constant_of(value)
-    if value.owner.name != "arith.constant":
-        return None
-    known = value.owner.attributes["value"]
-    if not isinstance(known, ir.DenseIntElementsAttr) or not known.is_splat:
-        return None
-    return int(ir.IntegerAttr(known.get_splat_value()).value)
 
 
 _SAME = ("arith.index_cast", "arith.extsi", "tensor.splat", "tile.broadcast")

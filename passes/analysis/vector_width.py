@@ -8,8 +8,9 @@ from math import gcd
 
 from mlir import ir
 
-from tilec.dialects.types import byte_width, element
-from tilec.hardware.layout import Layout
+from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.tile import LoadOp, StoreOp
+from tilec.dialects.types import byte_width, element, shape
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.divisibility import Divisibility, static_strides
 from tilec.passes.layouts.runs import register_run
@@ -38,31 +39,30 @@ def contiguous_dim(array: ir.Value, dims: Sequence[int]) -> int | None:
     return next((d for d, axis in enumerate(dims) if strides[axis] == 1), None)
 
 
-def provable_width(
-    facts: Divisibility,
-    array: ir.Value,
-    offsets: Sequence[ir.Value],
-    dims: Sequence[int],
-    *,
-    wrapped: bool = False,
-) -> tuple[int, str]:
-    """The widest vector (elements) whose every address is aligned, whatever the layout; and why.
+def access_width(op: LoadOp | StoreOp, facts: Divisibility) -> tuple[int, str]:
+    """The widest vector (elements) of a load or store whose every address is aligned, whatever the
+    layout; and why. Addresses of a wrapped row (pass wrap-rows) are looked at when it runs."""
+    if op.options.get("wrapped") and contiguous_dim(op.array, op.dims) is not None:
+        return VECTOR_BYTES // element_bytes(op.array), "the row is wrapped"
+    return provable_width(facts, op.array, op.offsets, op.dims)
 
-    `wrapped`: of a wrapped row (pass wrap-rows), whose addresses are looked at when it runs.
-    """
+
+def provable_width(
+    facts: Divisibility, array: ir.Value, offsets: Sequence[ir.Value], dims: Sequence[int]
+) -> tuple[int, str]:
+    """The same for a tile along `dims` of an array, from `offsets` on."""
     size = element_bytes(array)
     widest = VECTOR_BYTES // size
     contiguous = contiguous_dim(array, dims)
     if contiguous is None:
         return 1, "no tile dimension has stride 1"
-    if wrapped:
-        return widest, "the row is wrapped"
+    along = dims[contiguous]
     limits = [
         (facts.alignment(array) // size, "the pointer's alignment is not known"),
-        (facts.of(offsets[dims[contiguous]]), "the offset along the row is not a known multiple"),
+        (facts.of(offsets[along]), "the offset along the row is not a known multiple"),
     ]
     for axis in range(len(offsets)):
-        if axis != dims[contiguous]:
+        if axis != along:
             limits.append(
                 (
                     facts.of_array(array, "strides", axis),
@@ -76,27 +76,17 @@ def provable_width(
     return max(1, width), why
 
 
-def vector_width(
-    facts: Divisibility,
-    array: ir.Value,
-    offsets: Sequence[ir.Value],
-    dims: Sequence[int],
-    layout: Layout,
-    shape: Sequence[int],
-    *,
-    wrapped: bool = False,
-) -> VectorWidth:
-    """The width a layout allows within what is provable. `wrapped`: as in `provable_width`."""
-    size = element_bytes(array)
-    width, why = provable_width(facts, array, offsets, dims, wrapped=wrapped)
-    contiguous = contiguous_dim(array, dims)
+def vector_width(op: LoadOp | StoreOp, facts: Divisibility) -> VectorWidth:
+    """The width that the tile's layout allows within what is provable."""
+    size, contiguous = element_bytes(op.array), contiguous_dim(op.array, op.dims)
+    width, why = access_width(op, facts)
     if contiguous is None:
         return VectorWidth(1, size, None, True, why)
-    run = register_run(layout, contiguous)
+    run = register_run(layout_of(op.tile), contiguous)
     if run < width:
         width, why = run, "the layout holds no longer run"
     # A vector that straddles the tile's edge would write past it.
-    while width > 1 and shape[contiguous] % width:
+    while width > 1 and shape(op.tile)[contiguous] % width:
         width, why = width // 2, "the tile's size along the row is no multiple"
-    divisor = facts.of_array(array, "sizes", dims[contiguous])
+    divisor = facts.of_array(op.array, "sizes", op.dims[contiguous])
     return VectorWidth(width, width * size, contiguous, divisor % width == 0, why)

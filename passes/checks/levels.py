@@ -55,6 +55,7 @@ _SAID = {
         "tile.crowded",
         "tile.explicit",
         "tile.grid",
+        "tile.few",
         "tile.holds_rows",
         "tile.index_bits",
         "tile.kernel",
@@ -140,6 +141,13 @@ def _known_demand(op: ir.Operation) -> str | None:
 def _single_block(op: ir.Operation) -> str | None:
     if len(op.regions[0].blocks) != 1:
         return "a kernel's body is one block; loops and branches are scf ops"
+    return None
+
+
+def _signed_loop(op: ir.Operation) -> str | None:
+    """Passes count a loop's iterations as signed numbers."""
+    if "unsignedCmp" in op.attributes:
+        return "'scf.for' op compares as unsigned; count the iterations of such a loop from 0"
     return None
 
 
@@ -242,6 +250,7 @@ _WITH_LAYOUTS = (Level.LAYOUTS, Level.BUFFERS, Level.ALLOCATED)
 _PROGRAM: dict[str, tuple[Rule, ...]] = {
     "func.func": (_single_block,),
     "memref.dim": (_dynamic_dim,),
+    "scf.for": (_signed_loop,),
     "arith.constant": (_tensor_constant,),
 }
 _RINGS: dict[str, tuple[Rule, ...]] = {

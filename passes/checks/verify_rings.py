@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.gpu_tile import MakeRingOp, RingTurn, WgmmaWaitOp
 from tilec.passes.checks.ring_play import play
 from tilec.passes.checks.ring_state import Broken
@@ -47,7 +48,7 @@ def verify_rings(module: ir.Module, context: PassContext, *, one_in: int = 1) ->
 
 def _has_rings(function: ir.Operation) -> bool:
     views = function.regions[0].blocks[0].operations
-    return any(isinstance(view, MakeRingOp) and view.bytes for view in views)
+    return any(ring.bytes for ring in of_kind(views, MakeRingOp))
 
 
 def _leaves_products(function: ir.Operation) -> bool:

@@ -9,7 +9,7 @@ from math import gcd
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import constant_attribute
+from tilec.dialects.def_use import constant_element
 from tilec.dialects.effects import is_fill, is_product
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import (
@@ -27,11 +27,7 @@ from tilec.dialects.types import tile as tile_type
 from tilec.hardware.sizes import VECTOR_BYTES, WARPGROUP_WARPS
 from tilec.passes.analysis.async_readers import reads_for_products
 from tilec.passes.analysis.divisibility import Divisibility
-from tilec.passes.analysis.vector_width import (
-    contiguous_dim,
-    element_bytes,
-    provable_width,
-)
+from tilec.passes.analysis.vector_width import access_width, contiguous_dim, element_bytes
 from tilec.passes.contract import PassContext
 from tilec.passes.layouts.candidates import blocked_layout
 from tilec.passes.layouts.runs import register_run, shared_width
@@ -100,7 +96,7 @@ def copy_bytes(
         dim, run = load.options.get("run", (0, 1))
         width, why = gcd(run, register_run(layout_of(load.result), dim)), "indices name no run"
     else:
-        width, why = provable_width(facts, load.src, load.offsets, load.dims)
+        width, why = access_width(load, facts)
     for buffer, dims in targets:
         inside = _width_inside(load, buffer, dims, width, context)
         if inside < width:
@@ -161,18 +157,12 @@ def _refused_option(load: Read, bytes_: int) -> str | None:
 
 def _padding(load: Read) -> str | None:
     """The value of elements that lie outside of the array; None where that is zero."""
-    if isinstance(load, tile.LoadOp):
-        return None if _is_zero(load.padding) else str(load.padding)
-    known = constant_attribute(load.other)
-    if known is None:
+    gathered = isinstance(load, tile.GatherOp)
+    padding = constant_element(load.other) if gathered else load.padding
+    if padding is None:
         return "computed"
-    padding = known.get_splat_value()
-    return None if _is_zero(padding) else str(padding)
-
-
-def _is_zero(padding: ir.Attribute) -> bool:
     # -0.0 has a bit that a zero fill would lose.
-    return padding.value == 0 and not str(padding).startswith("-")
+    return None if padding.value == 0 and not str(padding).startswith("-") else str(padding)
 
 
 def emit_cp_async(

@@ -1,5 +1,5 @@
 """What a loop of tensor copies loads beside the operands of its products: small tiles that only
-registers want.
+registers want, and tiles that become operands once warps have computed with them.
 
 Before:   %t = "tile.load"(%logs, %m)   ...   %u = "gpu_tile.convert_layout"(%t)
 After:    %t = "tile.load"(%logs, %m)   %s = "gpu_tile.alloc"()   "gpu_tile.buffer_store"(%t, %s)
@@ -8,8 +8,8 @@ After:    %t = "tile.load"(%logs, %m)   %s = "gpu_tile.alloc"()   "gpu_tile.buff
 A tensor copy takes the place of load and store then (`tensor_copies`): a load would be waited for
 in each iteration, and a conversion across warps would have all of them meet twice. Each reader
 takes the tile from the buffer in the layout that it wants, where it wants it.
-Does not handle: tiles of more than a part of what the products read, which would take slots of
-their ring; what no tensor copy brings (a length that is no whole 16 bytes).
+Does not handle: other tiles of more than a part of what the products read, which would take slots
+of their ring; what no tensor copy brings (a length that is no whole 16 bytes).
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.effects import is_fill
-from tilec.dialects.gpu_tile import AllocOp, BufferLoadOp, BufferStoreOp, ConvertLayoutOp
+from tilec.dialects.effects import is_fill, is_product
+from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.gpu_tile import BufferLoadOp, BufferStoreOp, ConvertLayoutOp
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
-from tilec.dialects.types import element, is_tile, shape
+from tilec.dialects.types import is_tile, shape
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import element_bytes
@@ -30,8 +31,10 @@ from tilec.passes.contract import PassContext
 from tilec.passes.copies.buffer_fills import uses_of, why_no_copy
 from tilec.passes.copies.tensor_copies import TensorCopy, plan_tensor_copy, why_no_tensor_copy
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.rewriting.buffers import stored
 from tilec.passes.rewriting.loops import behind, in_block
 from tilec.passes.rewriting.op_tables import OpSet, order_of
+from tilec.passes.rewriting.values import replace_uses
 
 SMALL_PART = 8
 """All such tiles of a block take at most an eighth of what its products read: a slot in eight. Logs
@@ -53,12 +56,14 @@ def plan_copies_beside(
         if not isinstance(view, tile.LoadOp) or view in taken or not is_tile(view.result):
             continue
         buffer = _buffer_for(view)
-        if buffer.size_bytes > room or _why_not(view, buffer, facts, context) is not None:
+        is_small = buffer.size_bytes <= room
+        is_wanted = is_small or _becomes_operand(view)
+        if not is_wanted or _why_not(view, buffer, facts, context) is not None:
             continue
         store = _through_buffer(view, buffer)
         planned = plan_tensor_copy(view, store, tuple(view.dims), facts, context)
         assert not isinstance(planned, str)
-        room -= planned.bytes
+        room -= planned.bytes if is_small else 0
         found.append(planned)
     return found
 
@@ -67,7 +72,24 @@ def _buffer_for(load: tile.LoadOp) -> BufferType:
     """Where the tile lies as its readers like it best."""
     layouts = tuple(layout_of(value) for value, _ in _readers(load)) or (layout_of(load.result),)
     layout = choose_shared_layout(shape(load.result), element_bytes(load.src), layouts)
-    return BufferType(shape(load.result), element(load.result), layout)
+    return BufferType.of(load.result, layout)
+
+
+def _becomes_operand(load: tile.LoadOp) -> bool:
+    """Whether a product of the block multiplies what is computed of a tile, element by element."""
+    block, pending, seen = load.operation.block, [load.result], {load.result}
+    while pending:
+        for use in pending.pop().uses:
+            user = use.owner.operation
+            if user.block != block:
+                continue
+            if is_fill(user.opview) or is_product(user.opview):
+                return True
+            if is_elementwise(user) or isinstance(user.opview, ConvertLayoutOp):
+                found = [r for r in user.results if r not in seen]
+                seen.update(found)
+                pending += found
+    return False
 
 
 def _readers(load: tile.LoadOp) -> list[tuple[ir.Value, list[ir.OpOperand]]]:
@@ -100,15 +122,13 @@ def _through_buffer(load: tile.LoadOp, buffer: BufferType) -> BufferStoreOp:
     order = order_of(view.operation for view in block.operations)
     readers = _readers(load)
     with ir.InsertionPoint(behind(load.operation)), load.operation.location:
-        filled = AllocOp.build(results=[buffer.type()])
-        BufferStoreOp.build(load.result, filled)
+        filled = stored(load.result, buffer)
     for value, uses in readers:
         users = [in_block(use.owner.operation, block) for use in uses]
         first = min(users, key=order.__getitem__)
         with ir.InsertionPoint(first), value.owner.location:
             loaded = BufferLoadOp.build(filled, results=[value.type])
-        for use in uses:
-            use.owner.operation.operands[use.operand_number] = loaded
+        replace_uses(uses, loaded)
         if value != load.result:
             value.owner.operation.erase()
     return next(use.owner.opview for use in filled.uses if is_fill(use.owner.opview))

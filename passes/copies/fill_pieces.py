@@ -17,23 +17,25 @@ they load. A tile is halved along a dimension whose halves are halves of each th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mlir import ir
 
 from tilec.dialects.def_use import defining_op, of_kind
 from tilec.dialects.elementwise import is_elementwise
-from tilec.dialects.gpu_tile import BufferStoreOp, ViewOp
-from tilec.dialects.gpu_tile.types import buffer_of, is_tensor_buffer, layout_attr, layout_of
+from tilec.dialects.gpu_tile import BufferStoreOp
+from tilec.dialects.gpu_tile.types import is_tensor_buffer, layout_attr, layout_of
 from tilec.dialects.tile import LoadOp
 from tilec.dialects.types import element, is_tile, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout, Mode, normalize
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.register_pressure import Peak
+from tilec.passes.rewriting.buffers import view_part
 from tilec.passes.rewriting.loops import clone_mapped
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.scalars import binary, constant, i32_constant
+from tilec.passes.rewriting.scalars import binary, constant
+from tilec.passes.rewriting.values import retype
 from tilec.passes.rewriting.walk import find_ops
 
 LEAST_VALUES = 16
@@ -90,7 +92,7 @@ def _fill_by(store: ir.Operation) -> Fill | None:
     if is_tensor_buffer(store.opview.dst):
         return None
     makers = _makers(store.opview)
-    is_loaded = any(isinstance(op.opview, LoadOp) for op in makers)
+    is_loaded = bool(of_kind(makers, LoadOp))
     return Fill(store, tuple(makers)) if is_loaded else None
 
 
@@ -117,7 +119,7 @@ def _sink(fill: Fill) -> bool:
     block = [view.operation for view in fill.store.block.operations]
     first, last = block.index(fill.makers[0]), block.index(fill.store)
     between = [op for op in block[first:last] if op not in fill.makers]
-    arrays = [op.opview.src for op in fill.makers if isinstance(op.opview, LoadOp)]
+    arrays = [load.src for load in of_kind(fill.makers, LoadOp)]
     if not any(_matters(op) for op in between) or any(
         read_ahead_hazard(op, arrays, "what follows") for op in between
     ):
@@ -168,21 +170,11 @@ def _emit_part(
     with ir.InsertionPoint(fill.store), fill.store.location:
         for op in fill.makers:
             copy = clone_mapped(op, mapped)
-            _give_layout(copy, sizes, layout)
+            (made,) = copy.results
+            retype(made, tile_type(sizes, element(made), layout))
             if isinstance(copy.opview, LoadOp):
                 _move_on(copy.opview, starts)
-        offsets = [i32_constant(start) for start in starts]
-        part = replace(buffer_of(store.dst), shape=sizes)
-        view = ViewOp.build(store.dst, offsets, results=[part.type()])
-        BufferStoreOp.build(mapped[store.value], view)
-
-
-def _give_layout(op: ir.Operation, sizes: tuple[int, ...], layout: ir.Attribute) -> None:
-    (result,) = op.results
-    result.set_type(tile_type(sizes, element(result), layout))
-    if op.name == "arith.constant":
-        splat = op.attributes["value"].get_splat_value()
-        op.attributes["value"] = ir.DenseElementsAttr.get_splat(result.type, splat)
+        BufferStoreOp.build(mapped[store.value], view_part(store.dst, starts, sizes))
 
 
 def _move_on(load: LoadOp, starts: Sequence[int]) -> None:

@@ -40,6 +40,7 @@ from tilec.passes.analysis.addresses_ahead import address_ops
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.register_pressure import registers_of
+from tilec.passes.rewriting.control import either
 from tilec.passes.rewriting.free_ops import is_one_element
 from tilec.passes.rewriting.loops import (
     clone_mapped,
@@ -50,6 +51,7 @@ from tilec.passes.rewriting.loops import (
 )
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, less, scalar_op
+from tilec.passes.rewriting.values import replace_op
 
 
 @dataclass(frozen=True)
@@ -162,8 +164,7 @@ def _hand_on(
 ) -> None:
     """Has the body use what is carried, and carry what follows."""
     for load, tile in zip(found.loads, carried, strict=True):
-        load.results[0].replace_all_uses_with(tile)
-        load.erase()
+        replace_op(load, tile)
     last = terminator(body)
     replace_yield(last, [*list(last.operands)[: -len(carried)], *following])
 
@@ -188,14 +189,11 @@ def _loaded(
 ) -> list[ir.Value]:
     """Loads what the iteration at `at` needs. Where there is no such iteration, nobody vouches for
     its addresses: the values are `otherwise` then."""
-    types = [load.results[0].type for load in found.loads]
-    branch = ir.Operation.create("scf.if", results=types, operands=[less(at, upper)], regions=2)
-    there, nowhere = (region.blocks.append() for region in branch.regions)
-    mapped = {body.arguments[0]: at}
-    with ir.InsertionPoint(there):
+
+    def load() -> list[ir.Value]:
+        mapped = {body.arguments[0]: at}
         for op in (*found.addresses, *found.loads):
             clone_mapped(op, mapped)
-        ir.Operation.create("scf.yield", operands=[mapped[load.results[0]] for load in found.loads])
-    with ir.InsertionPoint(nowhere):
-        ir.Operation.create("scf.yield", operands=list(otherwise))
-    return list(branch.results)
+        return [mapped[load.results[0]] for load in found.loads]
+
+    return either(less(at, upper), load, lambda: otherwise)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, of_kind
 from tilec.dialects.tile import LoadOp
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.copies.buffer_fills import Uses
@@ -82,7 +82,7 @@ def _needed(load: LoadOp, branches: list[ir.Operation]) -> list[ir.Operation] | 
             return None
         needed.add(op)
         pending += op.operands
-    loaded = [op.opview.src for op in needed if isinstance(op.opview, LoadOp)]
+    loaded = [load.src for load in of_kind(needed, LoadOp)]
     if read_ahead_hazard(outer, [load.src, *loaded], "the branch") is not None:
         return None
     return [op for op in all_ops(outer) if op in needed]

@@ -6,14 +6,9 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import (
-    MakeTensorMapOp,
-    RingAcquireOp,
-    TmaLoadOp,
-    TmaPairLoadOp,
-    ViewOp,
-)
-from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, BufferType, buffer_of
+from tilec.dialects.gpu_tile import MakeTensorMapOp, RingAcquireOp, TmaLoadOp, TmaPairLoadOp
+from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, buffer_of
+from tilec.passes.rewriting.buffers import view_part
 from tilec.passes.rewriting.scalars import binary, i32_constant
 
 
@@ -67,14 +62,13 @@ def load_part(
             )
     whole = buffer_of(load.dst)
     sizes = tuple(part.size if d == part.dim else n for d, n in enumerate(whole.shape))
-    half = BufferType(sizes, whole.element, whole.layout).type()
     with ir.InsertionPoint(load.operation), load.operation.location:
         step = binary("arith.muli", place, i32_constant(part.size))
-        offsets = [step if d == part.dim else i32_constant(0) for d in range(len(sizes))]
+        origin = [step if d == part.dim else i32_constant(0) for d in range(len(sizes))]
         at = list(load.coordinates)
         axis = made.dims[part.dim]
         at[axis] = binary("arith.addi", at[axis], step)
-        view = ViewOp.build(load.dst, offsets, results=[half])
+        view = view_part(load.dst, origin, sizes)
         kind.build(tensor_map, view, load.barrier, load.slot, mask, at, cache=load.cache)
     load.operation.erase()
     if not list(made.result.uses):

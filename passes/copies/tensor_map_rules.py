@@ -18,7 +18,12 @@ from tilec.dialects.def_use import defining_op
 from tilec.dialects.types import bit_width, element, shape
 from tilec.hardware.sizes import MOST_BOX, MOST_RANK, VECTOR_BYTES
 from tilec.hardware.target import Feature, Target
-from tilec.passes.analysis.divisibility import Divisibility, static_strides, unbounded_dims
+from tilec.passes.analysis.divisibility import (
+    Divisibility,
+    constant_of,
+    static_strides,
+    unbounded_dims,
+)
 from tilec.passes.analysis.signs import is_count
 from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes
 
@@ -139,8 +144,8 @@ def _never_negative(value: ir.Value, open_: frozenset[ir.Value]) -> bool:
         return _argument_never_negative(ir.BlockArgument(value), open_)
     name, operands = op.name, list(op.operands)
     if name == "arith.constant":
-        attribute = op.attributes["value"]
-        return isinstance(attribute, ir.IntegerAttr) and attribute.value >= 0
+        number = constant_of(value)
+        return number is not None and number >= 0
     if is_count(op.opview):
         return True
     if name in _KEEP_SIGN:

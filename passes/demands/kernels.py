@@ -54,6 +54,9 @@ CROWDED = "tile.crowded"
 """Kernel attribute: a launch has more programs than that."""
 HOLDS_ROWS = "tile.holds_rows"
 """Kernel attribute: tiles that loops walk along rows by hold whole rows."""
+FEW = "tile.few"
+"""Kernel attribute: launches have few programs, on each of whose rows so many CTAs may work without
+that others wait for a multiprocessor."""
 LEAST_LANES = 4
 """Of a program: a sector of 32 bytes in words of 8."""
 MOST_PER_CTA = 1024 // LEAST_LANES
@@ -139,6 +142,11 @@ def lanes_of(function: ir.Operation) -> int:
 def crowd_of(function: ir.Operation) -> int:
     """How many programs a multiprocessor has at most, where parts of a warp run more; else 0."""
     return function.attributes[CROWD].value if CROWD in function.attributes else 0
+
+
+def few_of(function: ir.Operation) -> int:
+    """How many CTAs may work on each row of a kernel whose launches have few programs; else 0."""
+    return function.attributes[FEW].value if FEW in function.attributes else 0
 
 
 def rounds_of(function: ir.Operation) -> int:

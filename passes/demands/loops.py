@@ -11,6 +11,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects.demands import demanded
+from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import find_loops
 from tilec.terms import demands
 
@@ -21,6 +22,15 @@ WARP_SPECIALIZE = demands.WARP_SPECIALIZE.attribute
 def demanded_stages(loop: ir.Operation) -> int | None:
     """The stages a loop demands, None if it leaves them open."""
     return demanded(loop, demands.STAGES)
+
+
+def check_stages(function: ir.Operation) -> None:
+    """Refuses stages that neither pipeline-loops nor specialize-warps has given a loop."""
+    for loop in find_loops(function):
+        stages = demanded_stages(loop)
+        if stages is not None and stages > 1:
+            reason = "its copies fill no rings that later iterations could use"
+            raise error_at(loop, f"stages={stages} was asked for, but {reason}")
 
 
 def demands_roles(function: ir.Operation) -> bool:

@@ -28,15 +28,14 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import traced
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
-    BufferStoreOp,
     ConvertLayoutOp,
     ReshapeViewOp,
     Tcgen05CopyOp,
     TransposeViewOp,
-    ViewOp,
 )
 from tilec.dialects.gpu_tile.types import (
     BOX_ALIGNMENT,
@@ -53,7 +52,8 @@ from tilec.hardware.tensor_tiles import SCALE_ROWS, SCALES_COPY, scales_image, s
 from tilec.passes.contract import PassContext
 from tilec.passes.dots.operand_buffers import staged_as
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
-from tilec.passes.rewriting.scalars import i32_constant
+from tilec.passes.rewriting.buffers import stored, view_part
+from tilec.passes.rewriting.values import replace_op
 
 _MOVES = (tile.TransposeOp, tile.ReshapeOp, ConvertLayoutOp)
 
@@ -100,10 +100,10 @@ def _scale_fragments(
     buffer = _arranged(dot, value, axis, side, context)
     if buffer is None:
         shared = choose_shared_layout(sizes, 1, (layout_of(value),), ((fragment, sizes),))
-        type_ = BufferType(sizes, element(value), shared)
+        type_ = BufferType.of(value, shared)
         why = "the lanes that hold them did not load them"
         buffer = staged_as(dot, value, type_, context, side, why)
-    view = ViewOp.build(buffer, [i32_constant(0) for _ in sizes], results=[buffer.type])
+    view = view_part(buffer, [0] * len(sizes), sizes)
     tile_type = ir.RankedTensorType.get(sizes, element(value), layout_attr(fragment))
     return BufferLoadOp.build(view, results=[tile_type])
 
@@ -128,29 +128,22 @@ def _arranged(
 
 def _stored(value: ir.Value, whole: BufferType, k_dim: int) -> ir.Value:
     if k_dim:
-        shared = AllocOp.build(results=[whole.type()])
-        BufferStoreOp.build(value, shared)
-        return shared
-    transposed = BufferType(shape(value), whole.element, whole.layout.permute((1, 0)))
-    shared = AllocOp.build(results=[transposed.type()])
-    BufferStoreOp.build(value, shared)
+        return stored(value, whole)
+    shared = stored(value, BufferType.of(value, whole.layout.permute((1, 0))))
     return TransposeViewOp.build(shared, permutation=(1, 0))
 
 
 def _viewed(load: tile.LoadOp, whole: BufferType) -> ir.Value:
     sizes = shape(load.result)
     steps = [prod(sizes[d + 1 :]) for d in range(len(sizes))]
-    type_ = BufferType(sizes, whole.element, strided(sizes, steps))
-    shared = AllocOp.build(results=[type_.type()])
-    BufferStoreOp.build(load.result, shared)
+    shared = stored(load.result, BufferType.of(load.result, strided(sizes, steps)))
     return ReshapeViewOp.build(shared, results=[whole.type()])
 
 
 def replace_dot(dot: tile.DotOp, result: ir.Value) -> None:
     """Puts `result` in a dot's place, and erases what made its scales, if nothing else uses it."""
     scales = [dot.lhs_scale, dot.rhs_scale] if isinstance(dot, tile.DotScaledOp) else []
-    dot.result.replace_all_uses_with(result)
-    dot.operation.erase()
+    replace_op(dot, result)
     for value in scales:
         _erase_moves(value)
 
@@ -165,21 +158,18 @@ def _erase_moves(value: ir.Value) -> None:
 
 def _loaded_image(value: ir.Value, whole: BufferType, k_dim: int) -> tile.LoadOp | None:
     """The load whose tile, row by row, is the image of the scales that `value` holds."""
-    chain: list[ir.OpView] = []
-    while isinstance(value.owner, _MOVES):
-        chain.append(value.owner)
-        value = value.owner.src
+    chain, value = traced(value, *_MOVES)
     load = value.owner
     if not chain or not isinstance(load, tile.LoadOp) or whole.size_bytes % BOX_ALIGNMENT:
         return None
     for at in product(*map(range, whole.shape)):
         source = at if k_dim else at[::-1]
-        if _number(_traced(source, chain), shape(value)) != whole.layout.offset(at):
+        if _number(_source_of(source, chain), shape(value)) != whole.layout.offset(at):
             return None
     return load
 
 
-def _traced(at: tuple[int, ...], chain: Sequence[ir.OpView]) -> tuple[int, ...]:
+def _source_of(at: tuple[int, ...], chain: Sequence[ir.OpView]) -> tuple[int, ...]:
     """Coordinates in the tile that a chain of moves began with."""
     for op in chain:
         if isinstance(op, tile.TransposeOp):

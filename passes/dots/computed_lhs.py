@@ -36,15 +36,9 @@ from math import prod
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, traced
 from tilec.dialects.elementwise import is_elementwise
-from tilec.dialects.gpu_tile import (
-    BufferLoadOp,
-    ConvertLayoutOp,
-    ViewOp,
-    WgmmaFenceOp,
-    WgmmaOp,
-)
+from tilec.dialects.gpu_tile import BufferLoadOp, ConvertLayoutOp, WgmmaFenceOp, WgmmaOp
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr
 from tilec.dialects.tile import BroadcastOp, DotOp, IotaOp, LoadOp, TransposeOp
 from tilec.dialects.types import bit_width, byte_width, element, is_tile, shape
@@ -67,9 +61,11 @@ from tilec.passes.dots.operand_buffers import (
     swizzle_bytes,
 )
 from tilec.passes.layouts.maps import broadcast_source
+from tilec.passes.rewriting.buffers import view_part
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.loops import is_inside, outside_loops
-from tilec.passes.rewriting.scalars import binary, constant, i32_constant
+from tilec.passes.rewriting.scalars import binary, constant
+from tilec.passes.rewriting.values import again
 from tilec.passes.roles.registers import COMPUTE_REGISTERS, plan_roles
 
 
@@ -172,7 +168,7 @@ class ComputedOperands:
             lhs = write.part(dot.lhs, part)
             # Behind what is computed first: the registers are handed over as late as can be.
             sum_ = WgmmaFenceOp.build(dot.acc) if issued is None else issued
-            right = rhs if size == depth else _view(rhs, (start, 0), (size, shape(dot.rhs)[1]))
+            right = rhs if size == depth else view_part(rhs, (start, 0), (size, shape(dot.rhs)[1]))
             issued = WgmmaOp.build(lhs, right, sum_, instruction=row.name)
         bytes_ = sum(buffer_of(buffer).size_bytes for buffer in write.buffers)
         self._context.report.add(
@@ -210,14 +206,11 @@ def _fragments(dot: DotOp, row: MmaInstruction, k: int, num_warps: int) -> Layou
 def memory_run(value: ir.Value) -> int | None:
     """The dimension along which a tile's elements neighbour each other in the array that it is
     loaded from, maybe transposed; None where it is not."""
-    permutations = []
-    while isinstance(value.owner, TransposeOp):
-        permutations.append(value.owner.permutation)
-        value = value.owner.src
+    transposes, value = traced(value, TransposeOp)
     op = value.owner
     run = contiguous_dim(op.src, op.dims) if isinstance(op, LoadOp) else None
-    for permutation in reversed(permutations) if run is not None else ():
-        run = list(permutation).index(run)
+    for transpose in reversed(transposes) if run is not None else ():
+        run = transpose.permutation.index(run)
     return run
 
 
@@ -292,14 +285,7 @@ def _raw_buffer(load: LoadOp) -> BufferType | None:
     sizes, run = shape(load.result), contiguous_dim(load.src, load.dims)
     if len(sizes) != 2 or run is None or not swizzle_bytes(sizes[run], element(load.result)):
         return None
-    return BufferType(sizes, element(load.result), operand_layout(sizes, element(load.result), run))
-
-
-def _view(buffer: ir.Value, origin: Sequence[int], sizes: Sequence[int]) -> ir.Value:
-    """A part of a buffer of two dimensions."""
-    whole = buffer_of(buffer)
-    viewed = BufferType(tuple(sizes), whole.element, whole.layout).type()
-    return ViewOp.build(buffer, [i32_constant(at) for at in origin], results=[viewed])
+    return BufferType.of(load.result, operand_layout(sizes, element(load.result), run))
 
 
 class _Write:
@@ -340,10 +326,7 @@ class _Write:
                 self.part(op.src, part.below(op)), dims=op.dims, results=[type_]
             )
         operands = [self.part(operand, part) for operand in op.operation.operands]
-        attributes = dict(op.operation.attributes.items())
-        return ir.Operation.create(
-            op.operation.name, results=[type_], operands=operands, attributes=attributes
-        ).results[0]
+        return again(op.operation, operands, type_)
 
     def _read(self, load: LoadOp, part: Part) -> ir.Value:
         kind = _raw_buffer(load)
@@ -351,19 +334,13 @@ class _Write:
         buffer = filled_buffer(load.result, kind, self._dot.operation)
         if buffer not in self.buffers:
             self.buffers.append(buffer)
-        view = _view(buffer, part.origin, part.sizes)
+        view = view_part(buffer, part.origin, part.sizes)
         return BufferLoadOp.build(view, results=[part.like(load.result)])
 
 
 def _remade(op: ir.Operation, part: Part, type_: ir.Type) -> ir.Value:
     """A constant, a splat or element numbers, for a part."""
-    attributes = dict(op.attributes.items())
-    if op.name == "arith.constant":
-        splat = attributes["value"].get_splat_value()
-        attributes["value"] = ir.DenseElementsAttr.get_splat(type_, splat)
-    made = ir.Operation.create(
-        op.name, results=[type_], operands=list(op.operands), attributes=attributes
-    ).results[0]
+    made = again(op, op.operands, type_)
     start = part.origin[op.opview.axis] if isinstance(op.opview, IotaOp) else 0
     if not start:
         return made

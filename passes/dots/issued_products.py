@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.def_use import of_kind
+from tilec.dialects.def_use import constant_attribute, defining_op, of_kind, only_use, only_user
 from tilec.dialects.gpu_tile import (
+    ConvertLayoutOp,
     RingReleaseOp,
     RingSlotOp,
     RingWaitOp,
@@ -18,6 +19,10 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.passes.analysis.issue_order import needed_to_issue, ring_turn
+from tilec.passes.rewriting.control import either
+from tilec.passes.rewriting.loops import terminator
+from tilec.passes.rewriting.scalars import less
+from tilec.passes.rewriting.values import replace_op
 
 _ISSUING = (RingWaitOp, WgmmaFenceOp, WgmmaOp)
 """What may move with a product."""
@@ -39,6 +44,19 @@ class IssuedProduct:
         """Whether it adds to nothing that was computed."""
         return starts_from_constant(self.multiply)
 
+    def packing(self) -> list[ir.Operation]:
+        """The ops beside it, in order, that only narrow what it takes from registers: they write
+        the registers that it reads until it is done."""
+        found: list[ir.Operation] = []
+        value, block = self.multiply.lhs, self.multiply.operation.block
+        while only_use(value) is not None:
+            op = defining_op(value, "arith.truncf", ConvertLayoutOp.OPERATION_NAME)
+            if op is None or op.block != block:
+                break
+            found.insert(0, op)
+            (value,) = op.operands
+        return found
+
     def needed_to_issue(
         self, body: ir.Block, counters: dict[int, int], given: Sequence[ir.Value]
     ) -> list[ir.Operation] | str:
@@ -56,17 +74,13 @@ def products_of(body: ir.Block) -> list[WgmmaOp]:
 def starts_from_constant(multiply: WgmmaOp) -> bool:
     """Whether a matrix instruction adds to nothing that was computed."""
     fence = multiply.acc.owner
-    if not isinstance(fence, WgmmaFenceOp):
-        return False
-    owner = fence.acc.owner
-    return not isinstance(owner, ir.Block) and owner.name == "arith.constant"
+    return isinstance(fence, WgmmaFenceOp) and constant_attribute(fence.acc) is not None
 
 
 def find_product(multiply: WgmmaOp, body: ir.Block) -> IssuedProduct | None:
     """What belongs to a matrix instruction of a block; None where it is not issued and waited
     for in one place."""
-    fence, uses = multiply.acc.owner, list(multiply.result.uses)
-    wait = uses[0].owner.opview if len(uses) == 1 else None
+    fence, wait = multiply.acc.owner, only_user(multiply.result)
     if not isinstance(fence, WgmmaFenceOp) or not isinstance(wait, WgmmaWaitOp) or wait.pending:
         return None
     if any(op.operation.block != body for op in (fence, wait)):
@@ -77,3 +91,24 @@ def find_product(multiply: WgmmaOp, body: ir.Block) -> IssuedProduct | None:
     releases = [one for one in of_kind(body.operations, RingReleaseOp) if one.slot in slots]
     turns = [turn for turn in turns if turn.operation.block == body]
     return IssuedProduct(fence, multiply, wait, releases, turns)
+
+
+class LoopRewrite:
+    """Puts a branch for at least one iteration in the place of a loop (scf.for), with what
+    `_iterations` writes there."""
+
+    def __init__(self, loop: ir.Operation) -> None:
+        self._loop, self._body = loop, loop.regions[0].blocks[0]
+        self._lower, self._upper, self._step, *self._inits = loop.operands
+        self._arguments = list(self._body.arguments)
+        self._yielded = list(terminator(self._body).operands)
+
+    def run(self) -> None:
+        """Rewrites the loop."""
+        with ir.InsertionPoint(self._loop), self._loop.location:
+            made = either(less(self._lower, self._upper), self._iterations, lambda: self._inits)
+        replace_op(self._loop, *made)
+
+    def _iterations(self) -> list[ir.Value]:
+        """Writes what the branch does; gives the loop's results."""
+        raise NotImplementedError

@@ -14,13 +14,14 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.def_use import users
-from tilec.dialects.gpu_tile import AllocOp, BufferStoreOp, TransposeViewOp
+from tilec.dialects.gpu_tile import BufferStoreOp, TransposeViewOp
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
 from tilec.dialects.types import bit_width, byte_width, element, shape
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.shared_layout import SharedLayout
 from tilec.hardware.sizes import SWIZZLE_BITS
 from tilec.passes.contract import PassContext
+from tilec.passes.rewriting.buffers import stored
 from tilec.passes.rewriting.loops import outside_loops
 
 
@@ -33,7 +34,7 @@ def staged(
     over.
     """
     shared = operand_layout(shape(value), element(value), _contiguous(value, k_dim, row))
-    type_ = BufferType(shape(value), element(value), shared)
+    type_ = BufferType.of(value, shared)
     side = "lhs" if k_dim else "rhs"
     return staged_as(dot, value, type_, context, side, "the instruction reads it from there")
 
@@ -57,7 +58,8 @@ def staged_as(
         return known
     chosen = f"{side} in {type_.size_bytes} bytes of shared memory"
     context.report.add("dot operand", dot.operation, chosen, why, layout=str(type_.layout))
-    return _filled(value, type_, place)
+    with ir.InsertionPoint(place):
+        return stored(value, type_)
 
 
 def _beside_load(value: ir.Value, place: ir.Operation) -> ir.Operation:
@@ -76,14 +78,8 @@ def _beside_load(value: ir.Value, place: ir.Operation) -> ir.Operation:
 def filled_buffer(value: ir.Value, type_: BufferType, place: ir.Operation) -> ir.Value:
     """A buffer of `type_` that holds `value`, made in front of `place` unless there is one."""
     known = _already_staged(value, type_, place)
-    return known if known is not None else _filled(value, type_, place)
-
-
-def _filled(value: ir.Value, type_: BufferType, place: ir.Operation) -> ir.Value:
     with ir.InsertionPoint(place):
-        buffer = AllocOp.build(results=[type_.type()])
-        BufferStoreOp.build(value, buffer)
-    return buffer
+        return known if known is not None else stored(value, type_)
 
 
 def _already_staged(value: ir.Value, wanted: BufferType, place: ir.Operation) -> ir.Value | None:

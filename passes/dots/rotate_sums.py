@@ -41,7 +41,8 @@ from tilec.hardware.sizes import WORD_BYTES
 from tilec.passes.analysis.issue_order import constant_steps, ops_beside
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
-from tilec.passes.dots.issued_products import IssuedProduct, find_product, products_of
+from tilec.passes.dots.issued_products import IssuedProduct, LoopRewrite, find_product, products_of
+from tilec.passes.rewriting.control import either, for_loop
 from tilec.passes.rewriting.loops import clone_mapped, find_loops, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, less
@@ -98,8 +99,8 @@ def _why_no_room(loop: ir.Operation, product: IssuedProduct, context: PassContex
     return f"a second product's sums make {taken} of {there} registers" if taken > there else None
 
 
-class _Rewrite:
-    """Rewrites one loop."""
+class _Rewrite(LoopRewrite):
+    """Rewrites one loop: its start, the loop, what is left."""
 
     def __init__(
         self,
@@ -108,48 +109,24 @@ class _Rewrite:
         early: Sequence[ir.Operation],
         counters: dict[int, int],
     ) -> None:
-        self._loop, self._product, self._early, self._counters = loop, product, early, counters
-        self._lower, self._upper, self._step, *self._inits = loop.operands
-        self._body = loop.regions[0].blocks[0]
-        self._arguments = list(self._body.arguments)
-        self._yielded = list(terminator(self._body).operands)
+        super().__init__(loop)
+        self._product, self._early, self._counters = product, early, counters
         moved = OpSet((product.wait.operation, *(r.operation for r in product.releases)))
         self._rest = ops_beside(self._body, OpSet(early), moved)
-
-    def run(self) -> None:
-        """A branch for at least one iteration: its start, the loop, what is left."""
-        with ir.InsertionPoint(self._loop), self._loop.location:
-            branch = _branch(less(self._lower, self._upper), self._loop.results)
-            there, nowhere = (region.blocks.append() for region in branch.regions)
-            with ir.InsertionPoint(there):
-                _yield(self._iterations())
-            with ir.InsertionPoint(nowhere):
-                _yield(self._inits)
-        for old, new in zip(self._loop.results, branch.results, strict=True):
-            old.replace_all_uses_with(new)
-        self._loop.erase()
 
     def _iterations(self) -> list[ir.Value]:
         flying = self._issue(self._lower, self._inits, 0)
         twice = binary("arith.addi", self._step, self._step)
         stop = binary("arith.subi", self._upper, twice)
         inits = [self._lower, *self._inits, flying]
-        loop = ir.Operation.create(
-            "scf.for",
-            results=[value.type for value in inits],
-            operands=[self._lower, stop, twice, *inits],
-            attributes=dict(self._loop.attributes.items()),
-            regions=1,
-        )
-        types = [self._lower.type, *(value.type for value in inits)]
-        block = loop.regions[0].blocks.append(*types, arg_locs=[self._loop.location] * len(types))
+        loop, block = for_loop([self._lower, stop, twice], inits, self._loop)
         with ir.InsertionPoint(block):
             at, _, *carried, flying = block.arguments
             second, carried = self._two(at, carried, flying)
             behind = binary("arith.addi", at, twice)
             flying = self._issue(behind, carried, 1)
             carried = self._finish(second[0], carried, second[1], pending=1)
-            _yield([behind, *carried, flying])
+            ir.Operation.create("scf.yield", operands=[behind, *carried, flying])
         at, *carried, flying = loop.results
         return self._left(at, carried, flying)
 
@@ -164,15 +141,13 @@ class _Rewrite:
 
     def _left(self, at: ir.Value, carried: Sequence[ir.Value], flying: ir.Value) -> list[ir.Value]:
         """The iteration in flight, and the one behind it if there is one."""
-        more = less(binary("arith.addi", at, self._step), self._upper)
-        branch = _branch(more, self._loop.results)
-        two, one = (region.blocks.append() for region in branch.regions)
-        with ir.InsertionPoint(two):
+
+        def two() -> list[ir.Value]:
             second, handed = self._two(at, carried, flying)
-            _yield(self._finish(second[0], handed, second[1], pending=0))
-        with ir.InsertionPoint(one):
-            _yield(self._finish(at, carried, flying, pending=0))
-        return list(branch.results)
+            return self._finish(second[0], handed, second[1], pending=0)
+
+        more = less(binary("arith.addi", at, self._step), self._upper)
+        return either(more, two, lambda: self._finish(at, carried, flying, pending=0))
 
     def _issue(self, at: ir.Value, carried: Sequence[ir.Value], ahead: int) -> ir.Value:
         """The product of the iteration at `at`, which is so many ahead of what is carried."""
@@ -208,12 +183,3 @@ class _Rewrite:
 
     def _mapped(self, at: ir.Value, carried: Sequence[ir.Value]) -> Values:
         return dict(zip(self._arguments, [at, *carried], strict=True))
-
-
-def _branch(condition: ir.Value, results: Sequence[ir.Value]) -> ir.Operation:
-    types = [result.type for result in results]
-    return ir.Operation.create("scf.if", results=types, operands=[condition], regions=2)
-
-
-def _yield(values: Sequence[ir.Value]) -> None:
-    ir.Operation.create("scf.yield", operands=list(values))

@@ -37,7 +37,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op, users
+from tilec.dialects.def_use import defining_op, of_kind, users
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
@@ -47,13 +47,9 @@ from tilec.dialects.gpu_tile import (
     RingWaitOp,
     SlotOp,
 )
-from tilec.dialects.gpu_tile.types import TensorBuffer, tensor_buffer_of
+from tilec.dialects.gpu_tile.types import tensor_buffer_of
 from tilec.dialects.types import is_tile
-from tilec.passes.analysis.issue_order import (
-    constant_steps,
-    is_free,
-    needed_to_issue,
-)
+from tilec.passes.analysis.issue_order import constant_steps, is_free, needed_to_issue
 from tilec.passes.contract import PassContext
 from tilec.passes.dots.tensor_rotation import (
     ISSUING_OPS,
@@ -62,6 +58,7 @@ from tilec.passes.dots.tensor_rotation import (
     Rotation,
     find_rotation,
 )
+from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.loops import (
     behind,
     clone_mapped,
@@ -70,7 +67,6 @@ from tilec.passes.rewriting.loops import (
     without_iteration_argument,
 )
 from tilec.passes.rewriting.op_tables import OpSet, order_of
-from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.scalars import binary, constant, less
 from tilec.passes.rewriting.walk import alloc_of, users_of
 
@@ -97,10 +93,10 @@ def _rewrite(loop: ir.Operation, rotation: Rotation) -> None:
         _give_slots(product, loop, rotation.slots)
     moved = OpSet()
     for product in rotation.early:
-        waits = [turn.operation for turn in product.turns if isinstance(turn, RingWaitOp)]
+        waits = [turn.operation for turn in of_kind(product.turns, RingWaitOp)]
         moved.update((*product.issued, *waits))
     read_late = [turn for deferred in rotation.late for turn in deferred.product.turns]
-    own = OpSet(t for t in read_late if isinstance(t, RingWaitOp) and t not in moved)
+    own = OpSet(turn for turn in of_kind(read_late, RingWaitOp) if turn not in moved)
     _issue_ahead(loop, moved, _place_of_next(body, rotation))
     for wait in own:
         _wait_late(wait.opview, body)
@@ -114,12 +110,11 @@ def _give_slots(product: Product, loop: ir.Operation, slots: int) -> None:
     alloc = multiply.acc.owner
     one = tensor_buffer_of(alloc.result)
     with ir.InsertionPoint(loop), alloc.operation.location:
-        shape = (slots, *one.shape) if slots > 1 else one.shape
-        whole = AllocOp.build(results=[TensorBuffer(shape, one.element, one.layout).type()])
+        whole = AllocOp.build(results=[(one.with_slots(slots) if slots > 1 else one).type()])
     with ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0]), old.operation.location:
         slot = RingSlotOp.build(old.ring, old.count)
         now = SlotOp.build(whole, slot) if slots > 1 else whole
-    set_ring(old.ring.owner, slots=slots)
+    old.ring.owner.slots = slots
     old.slot.replace_all_uses_with(slot)
     alloc.result.replace_all_uses_with(now)
     old.operation.erase()
@@ -207,11 +202,9 @@ def _forget_wait(wait: RingWaitOp) -> None:
 def _issue_if(
     condition: ir.Value, needed: Sequence[ir.Operation], mapped: dict[ir.Value, ir.Value]
 ) -> None:
-    branch = ir.Operation.create("scf.if", operands=[condition], regions=2)
-    with ir.InsertionPoint(branch.regions[0].blocks.append()):
+    with only_if(condition):
         for op in needed:
             clone_mapped(op, mapped)
-        ir.Operation.create("scf.yield")
 
 
 def _await_later(loop: ir.Operation, deferred: Deferred) -> ir.Operation:

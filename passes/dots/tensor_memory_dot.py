@@ -39,6 +39,7 @@ from tilec.hardware.tensor_memory import COLUMN_BITS, blocked_tensor_memory
 from tilec.passes.contract import PassContext
 from tilec.passes.dots.block_scales import replace_dot, stage_scales
 from tilec.passes.dots.operand_buffers import staged
+from tilec.passes.rewriting.buffers import stored
 from tilec.passes.rewriting.loops import add_counter
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.scalars import i1_constant, is_zero
@@ -85,24 +86,19 @@ def _in_tensor_memory(
         return None
     if sizes[0] == HALF_LANES and bits < COLUMN_BITS // 2:
         return None
-    type_ = TensorBuffer(
-        sizes, element(dot.lhs), blocked_tensor_memory(sizes, (row.m, sizes[1]), bits)
-    )
+    type_ = TensorBuffer.of(dot.lhs, blocked_tensor_memory(sizes, (row.m, sizes[1]), bits))
     context.report.add(
         "dot operand",
         dot.operation,
         f"lhs in {type_.columns} columns of tensor memory",
         "its rows lie in the threads that reach their lanes",
     )
-    buffer = AllocOp.build(results=[type_.type()])
-    BufferStoreOp.build(dot.lhs, buffer)
-    return buffer
+    return stored(dot.lhs, type_)
 
 
 def _accumulator_type(dot: tile.DotOp, row: MmaInstruction) -> TensorBuffer:
-    sizes = shape(dot.acc)
-    layout = blocked_tensor_memory(sizes, (row.m, row.n), COLUMN_BITS)
-    return TensorBuffer(sizes, element(dot.acc), layout)
+    layout = blocked_tensor_memory(shape(dot.acc), (row.m, row.n), COLUMN_BITS)
+    return TensorBuffer.of(dot.acc, layout)
 
 
 def _ring(op: ir.Operation) -> tuple[ir.Value, ir.Value]:

@@ -20,6 +20,7 @@ from tilec.dialects.gpu_tile import (
     RingWaitOp,
     SlotOp,
     Tcgen05MmaOp,
+    ThreadCopy,
 )
 from tilec.dialects.gpu_tile.ring import PRODUCTS
 from tilec.hardware.powers import power_above
@@ -96,6 +97,10 @@ def find_rotation(loop: ir.Operation, context: PassContext) -> Rotation | str | 
         return None
     if len(known) < len(products):
         return "a product is not issued and awaited in one place"
+    if any(
+        isinstance(copy.dst.owner.opview, SlotOp) for copy in of_kind(body.operations, ThreadCopy)
+    ):
+        return "threads copy into slots that a product awaited later would still read"
     refused = [_refused_ahead(product, body, loop) for product in fresh]
     early = [p for p, why in zip(fresh, refused, strict=True) if why is None]
     if not early:

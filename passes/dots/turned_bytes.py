@@ -26,7 +26,7 @@ from tilec.hardware.layout import Layout, Mode, normalize
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.sizes import VECTOR_BYTES, WARP_SIZE
 from tilec.passes.analysis.divisibility import Divisibility
-from tilec.passes.analysis.vector_width import contiguous_dim, provable_width
+from tilec.passes.analysis.vector_width import access_width, contiguous_dim
 from tilec.passes.contract import PassContext
 
 WORD = 4
@@ -72,7 +72,7 @@ def _loads(value: ir.Value, along_k: int) -> list[tuple[tile.LoadOp, int]]:
 def _lies_across(load: tile.LoadOp, along_k: int, facts: Divisibility) -> bool:
     """Whether a load brings bytes in words of neighbours across k."""
     run = contiguous_dim(load.src, load.dims)
-    width, _ = provable_width(facts, load.src, load.offsets, load.dims)
+    width, _ = access_width(load, facts)
     is_bytes = byte_width(element(load.result)) == 1 and len(shape(load.result)) == 2
     return is_bytes and run == 1 - along_k and width >= VECTOR_BYTES
 

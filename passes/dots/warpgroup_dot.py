@@ -32,6 +32,7 @@ from tilec.passes.contract import PassContext
 from tilec.passes.dots.computed_lhs import ComputedOperands
 from tilec.passes.dots.operand_buffers import staged
 from tilec.passes.layouts.maps import register_permutation
+from tilec.passes.rewriting.values import replace_op
 
 
 def stage_warpgroup_dot(
@@ -49,23 +50,24 @@ def stage_warpgroup_dot(
         rhs = staged(dot, dot.rhs, 0, row, context)
         issued = WgmmaOp.build(lhs, rhs, WgmmaFenceOp.build(dot.acc), instruction=row.name)
     result = WgmmaWaitOp.build(issued, results=[dot.result.type], pending=0)
-    dot.result.replace_all_uses_with(result)
-    dot.operation.erase()
+    replace_op(dot, result)
 
 
 def _fragments_of(buffer: ir.Value, dot: tile.DotOp, row: MmaInstruction) -> ir.Value:
     """Loads a whole lhs as fragments, for an instruction that reads none from shared memory."""
+    return BufferLoadOp.build(buffer, results=[_fragment_type(dot, row)])
+
+
+def _fragment_type(dot: tile.DotOp, row: MmaInstruction) -> ir.Type:
     sizes = shape(dot.lhs)
     fragments = lhs_fragments(row, layout_of(dot.acc), len(sizes), sizes[-1])
-    type_ = tile_type(sizes, element(dot.lhs), layout_attr(fragments))
-    return BufferLoadOp.build(buffer, results=[type_])
+    return tile_type(sizes, element(dot.lhs), layout_attr(fragments))
 
 
 def _in_registers(dot: tile.DotOp, row: MmaInstruction, context: PassContext) -> ir.Value | None:
     """The lhs as fragments, where its elements already lie in the threads that need them."""
-    sizes = shape(dot.lhs)
-    fragments = lhs_fragments(row, layout_of(dot.acc), len(sizes), sizes[-1])
-    if register_permutation(layout_of(dot.lhs), fragments, sizes) is None:
+    type_ = _fragment_type(dot, row)
+    if register_permutation(layout_of(dot.lhs), layout_of(type_), shape(dot.lhs)) is None:
         return None
     context.report.add(
         "dot operand",
@@ -73,5 +75,4 @@ def _in_registers(dot: tile.DotOp, row: MmaInstruction, context: PassContext) ->
         "lhs in registers",
         "its elements lie in the threads that need them",
     )
-    type_ = tile_type(sizes, element(dot.lhs), layout_attr(fragments))
     return ConvertLayoutOp.build(dot.lhs, results=[type_])

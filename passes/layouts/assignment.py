@@ -15,7 +15,10 @@ from tilec.passes.contract import PassContext
 from tilec.passes.layouts.components import Components, equal_layout_edges
 from tilec.passes.layouts.maps import broadcast_source
 from tilec.passes.layouts.scan_layout import scan_layout, supports_scan
+from tilec.passes.rewriting.loops import behind, terminator
 from tilec.passes.rewriting.op_tables import OpMap
+from tilec.passes.rewriting.values import retype
+from tilec.passes.rewriting.walk import blocks_in
 
 
 def assign_layouts(
@@ -38,23 +41,13 @@ def assign_layouts(
     for component in components.all():
         for value in component.values:
             assert component.layout is not None  # `infer-layouts` has given each one
-            _retype(value, typed(value, component.layout))
+            retype(value, typed(value, component.layout))
     for op in ops:
         _Fix(op, cuts.get(op), typed, context).apply()
 
 
 Typed = Callable[[ir.Value, Layout], ir.Type]
 """The type of a value in a layout."""
-
-
-def _retype(value: ir.Value, type_: ir.Type) -> None:
-    value.set_type(type_)
-    op = value.owner
-    if isinstance(op, ir.Operation) or hasattr(op, "operation"):
-        op = op.operation
-        if op.name == "arith.constant":
-            splat = op.attributes["value"].get_splat_value()
-            op.attributes["value"] = ir.DenseElementsAttr.get_splat(type_, splat)
 
 
 class _Fix:
@@ -123,11 +116,7 @@ class _Fix:
         """Converts `other`, an operand of this op or of a terminator in it, to the layout of
         `target`."""
         wanted = layout_of(target)
-        owners = [self.op]
-        for region in self.op.regions:
-            for block in region.blocks:
-                *_, last = block.operations
-                owners.append(last.operation)
+        owners = [self.op, *map(terminator, blocks_in(self.op))]
         for owner in owners:
             for number, operand in enumerate(owner.operands):
                 if operand == other:
@@ -147,10 +136,7 @@ class _Fix:
         wanted = layout_of(result)
         if wanted == layout:
             return
-        _retype(result, self.typed(result, layout))
-        block = self.op.block
-        following = list(block.operations)
-        at = next(i for i, o in enumerate(following) if o.operation == self.op) + 1
-        with ir.InsertionPoint(following[at]), self.op.location:
+        retype(result, self.typed(result, layout))
+        with ir.InsertionPoint(behind(self.op)), self.op.location:
             copy = ConvertLayoutOp.build(result, results=[self.typed(result, wanted)])
         result.replace_all_uses_except(copy, copy.owner.operation)

@@ -19,6 +19,7 @@ from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.op import TileOp
 from tilec.dialects.types import byte_width, element, is_tile, shape
 from tilec.hardware.layout import Layout
+from tilec.passes.rewriting.walk import blocks_in
 
 MATERIALIZED = ("arith.constant", "tensor.splat", "tile.iota", "tile.broadcast")
 """Ops cheap enough to be made anew in each layout that is wanted."""
@@ -173,9 +174,8 @@ def walk(function: ir.Operation) -> list[ir.Operation]:
         for op in block.operations:
             found.append(op.operation)
             if op.operation.name.startswith("scf."):
-                for region in op.operation.regions:
-                    for inner in region.blocks:
-                        visit(inner)
+                for inner in blocks_in(op.operation):
+                    visit(inner)
 
     visit(function.regions[0].blocks[0])
     return found
@@ -186,9 +186,8 @@ def _values(ops: Iterable[ir.Operation]) -> Iterator[ir.Value]:
     for op in ops:
         yield from op.results
         if op.name.startswith("scf."):
-            for region in op.regions:
-                for block in region.blocks:
-                    yield from block.arguments
+            for block in blocks_in(op):
+                yield from block.arguments
 
 
 def build_components(ops: Iterable[ir.Operation], hard: dict[ir.Value, Layout]) -> Components:

@@ -16,7 +16,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
-from tilec.dialects.types import bit_width, element, is_tile
+from tilec.dialects.types import bit_width, number_type
 from tilec.hardware.sizes import WORD_BITS
 
 SLOT_BYTES = 4
@@ -102,7 +102,7 @@ def issue_slots(op: ir.Operation) -> int:
     wide = max(map(_bits, (*op.operands, *op.results))) > WORD_BITS
     for table in (ROUTINES, FUNCTIONS):
         if op.name in table:
-            return APPROXIMATE_SLOTS if _is_approximate(op) else table[op.name][wide]
+            return APPROXIMATE_SLOTS if is_approximate(op) else table[op.name][wide]
     return 2 if wide else 1
 
 
@@ -130,9 +130,10 @@ def words(value: ir.Value) -> int:
 def _bits(value: ir.Value) -> int:
     """The bits of an element, or of a scalar; an index mostly fits a word (pass
     `widen-indices`)."""
-    kind = element(value) if is_tile(value) else value.type
+    kind = number_type(value)
     return WORD_BITS if isinstance(kind, ir.IndexType) else bit_width(kind)
 
 
-def _is_approximate(op: ir.Operation) -> bool:
+def is_approximate(op: ir.Operation) -> bool:
+    """Whether the author asks for no more than the hardware's approximation of a function."""
     return "fastmath" in op.attributes and "afn" in str(op.attributes["fastmath"])

@@ -5,9 +5,9 @@ Before:   %q = arith.remsi %pixel, %width      "tile.gather"(%x, ..., %q, ...)  
 After:    %q = arith.remsi %pixel, %width      "tile.scatter"(%sum, %y, ..., %q, ...)
           %q1 = arith.remsi %pixel1, %width    "tile.gather"(%x, ..., %q1, ...)
 
-The warps that load compute them anyway, and the others do not need them as the gather does. Apart
-they have layouts of their own, and nobody converts them. Loads are not repeated: where that pays,
-remove-layout-conversions does it.
+The warps that load compute the numbers anyway, and no others need them in the layout that the
+gather wants. Computed apart, each copy has a layout of its own, and nobody converts between the
+two. Loads are not repeated: where that pays, remove-layout-conversions does it.
 """
 
 from __future__ import annotations

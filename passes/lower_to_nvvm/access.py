@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects.types import bit_width
-from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.scalar_ops import compare, constant, create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 
 CACHE_MODIFIERS = {
@@ -103,9 +103,7 @@ def _from_integer(value: ir.Value, scalar: ir.Type) -> ir.Value:
     if value.type == scalar:
         return value
     if isinstance(scalar, ir.IntegerType):
-        zero = create("arith.constant", [], value.type, value=ir.IntegerAttr.get(value.type, 0))
-        code = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 1)
-        return create("arith.cmpi", [value, zero], scalar, predicate=code)
+        return compare("ne", value, constant(value.type, 0))
     return create("arith.bitcast", [value], scalar)
 
 

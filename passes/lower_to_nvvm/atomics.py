@@ -41,8 +41,9 @@ from tilec.passes.analysis.vector_additions import WORD_ELEMENTS, is_read, most_
 from tilec.passes.layouts.runs import register_run
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, storage_bits, unpack
 from tilec.passes.lower_to_nvvm.indexed import Elements
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, create
+from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.control import either, while_loop
 from tilec.passes.rewriting.locations import error_at
 
 _LETTER = {16: "h", 32: "r", 64: "l"}
@@ -338,31 +339,23 @@ def _loop(
 ) -> ir.Value:
     """Reads, computes, and swaps until nobody else wrote in between; gives the old value."""
     integer = ir.IntegerType.get_signless(value.type.width)
-    guarded = ir.Operation.create(
-        "scf.if",
-        results=[integer],
-        operands=[constant(state.i1, 1) if guard is None else guard],
-        regions=2,
-    )
-    with ir.InsertionPoint(guarded.regions[1].blocks.append()):
-        ir.Operation.create("scf.yield", operands=[state.constant(integer, 0)])
-    with ir.InsertionPoint(guarded.regions[0].blocks.append()):
+
+    def swap_until_alone() -> list[ir.Value]:
         first = _relaxed_load(memory.scope, pointer, integer)
-        loop = ir.Operation.create("scf.while", results=[integer], operands=[first], regions=2)
-        ir.Operation.create("scf.yield", operands=[loop.results[0]])
-    location = [ir.Location.current]
-    before = loop.regions[0].blocks.append(integer, arg_locs=location)
-    with ir.InsertionPoint(before):
-        seen = before.arguments[0]
-        swap = memory.atom(f"cas.b{integer.width}")
-        given = [[seen], [_combined(kind, seen, value)]]
-        (found,) = _atom(swap, pointer, given, None, state)
-        again = compare("ne", found, seen)
-        ir.Operation.create("scf.condition", operands=[again, found])
-    after = loop.regions[1].blocks.append(integer, arg_locs=location)
-    with ir.InsertionPoint(after):
-        ir.Operation.create("scf.yield", operands=[after.arguments[0]])
-    return _as_type(guarded.results[0], value.type)
+        loop, before, after = while_loop([first], [integer])
+        with ir.InsertionPoint(before):
+            seen = before.arguments[0]
+            swap = memory.atom(f"cas.b{integer.width}")
+            given = [[seen], [_combined(kind, seen, value)]]
+            (found,) = _atom(swap, pointer, given, None, state)
+            again = compare("ne", found, seen)
+            ir.Operation.create("scf.condition", operands=[again, found])
+        with ir.InsertionPoint(after):
+            ir.Operation.create("scf.yield", operands=[after.arguments[0]])
+        return list(loop.results)
+
+    (old,) = either(guard, swap_until_alone, lambda: [state.constant(integer, 0)])
+    return _as_type(old, value.type)
 
 
 def _relaxed_load(scope: str, pointer: ir.Value, word: ir.Type) -> ir.Value:

@@ -17,7 +17,7 @@ from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import is_tile, shape
 from tilec.hardware.layout import Layout
-from tilec.passes.analysis.divisibility import UNLIMITED, Divisibility
+from tilec.passes.analysis.divisibility import UNLIMITED, Divisibility, number_of
 from tilec.passes.analysis.index_runs import ABOVE, BELOW
 from tilec.passes.lower_to_nvvm.elementwise import lower_elementwise
 from tilec.passes.lower_to_nvvm.scalar_ops import create
@@ -36,9 +36,11 @@ def lower_cmpi(op: ir.Operation, state: Lowering) -> None:
     result = op.results[0]
     left, right = (state.registers(operand) for operand in op.operands)
     predicate = op.attributes["predicate"]
+    coordinates = list(layout_of(result).value_coordinates(len(shape(result))))
+    here = coordinates[state.piece : state.piece + max(len(left), len(right))]
     made: dict[int, ir.Value] = {}
     registers = []
-    for number, at in enumerate(layout_of(result).value_coordinates(len(shape(result)))):
+    for number, at in enumerate(here):
         group = at[dim] // length
         if group not in made:
             operands = [left[number], right[number]]
@@ -119,11 +121,8 @@ def _of_splat(value: ir.Value, divisibility: Divisibility) -> int:
         return _of_splat(op.operands[0], divisibility)
     if op.name == "tensor.splat":
         return divisibility.of(op.operands[0])
-    if op.name == "arith.constant":
-        attribute = op.attributes["value"]
-        if isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
-            return abs(ir.IntegerAttr(attribute.get_splat_value()).value) or UNLIMITED
-    return 1
+    number = number_of(value)
+    return 1 if number is None else abs(number) or UNLIMITED
 
 
 def _of_threads(layout: Layout, dim: int) -> int:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from mlir import ir
 
 from tilec.dialects import gpu_tile
+from tilec.dialects.def_use import of_kind, traced
 from tilec.dialects.gpu_tile.types import any_buffer_of, buffer_of, is_tensor_buffer, layout_of
 from tilec.dialects.types import element, shape
 from tilec.hardware.layout import Layout
@@ -171,16 +172,12 @@ def _opaque(word: ir.Value) -> ir.Value:
 def _rows_aligned(buffer: ir.Value, element_bytes: int, state: Lowering) -> bool:
     """Whether views moved the buffer's origin by whole 16-byte units along its contiguous
     dimension."""
-    while isinstance(buffer.owner, (gpu_tile.ViewOp, gpu_tile.TransposeViewOp)):
-        view = buffer.owner
-        if isinstance(view, gpu_tile.TransposeViewOp):
-            buffer = view.src
-            continue
-        for dim, parts in enumerate(buffer_of(buffer).layout.dims):
+    views, buffer = traced(buffer, gpu_tile.ViewOp, gpu_tile.TransposeViewOp)
+    for view in of_kind(views, gpu_tile.ViewOp):
+        for dim, parts in enumerate(buffer_of(view.result).layout.dims):
             step = state.divisibility.of(view.offsets[dim]) * element_bytes
             if parts[0][1] == 1 and step % ROW_BYTES:
                 return False
-        buffer = view.src
     return isinstance(buffer.owner, (gpu_tile.AllocOp, gpu_tile.SlotOp))
 
 

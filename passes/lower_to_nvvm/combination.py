@@ -24,6 +24,7 @@ from tilec.passes.lower_to_nvvm.inspection import lower_own_assert
 from tilec.passes.lower_to_nvvm.scalar_ops import create, select
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.loops import terminator
 
 ADDED_IN_A_ROW = 8
 """Floats: the longest chain of dependent additions before a sum becomes a tree. With this, and one
@@ -54,8 +55,7 @@ def inline_combination(
     before, state.certain = state.certain, certain
     lower_scalar_block(block, state)
     state.certain = before
-    *_, terminator = block.operations
-    return [state.values[value] for value in terminator.operands]
+    return [state.values[value] for value in terminator(block).operands]
 
 
 def lower_scalar_block(block: ir.Block, state: Lowering) -> None:
@@ -172,8 +172,8 @@ def _neutral_element(block: ir.Block, state: Lowering) -> ir.Value | None:
     """The neutral element of a region of one op on its two arguments, None for any other."""
     if len(list(block.operations)) != 2 or len(block.arguments) != 2:
         return None
-    op, terminator = (each.operation for each in block.operations)
-    if {*op.operands} != {*block.arguments} or list(terminator.operands) != list(op.results):
+    op, last = (each.operation for each in block.operations)
+    if {*op.operands} != {*block.arguments} or list(last.operands) != list(op.results):
         return None
     scalar = state.scalar_type(block.arguments[0].type)
     if is_float(scalar):

@@ -25,6 +25,7 @@ from tilec.passes.lower_to_nvvm.rectangle import Rectangle
 from tilec.passes.lower_to_nvvm.scalar_ops import both, create, select
 from tilec.passes.lower_to_nvvm.shared_address import Access
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.control import branch, for_loop
 
 
 def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:
@@ -61,13 +62,11 @@ def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:
         copies.emit(copies.by_predicate)
         return
     # A size in bytes costs six instructions a vector, and only tiles at the array's end need it.
-    branch = ir.Operation.create(
-        "scf.if", operands=[both(mask, place.holds_tile())], results=[], regions=2
-    )
-    with ir.InsertionPoint(branch.regions[0].blocks.append()):
+    made = branch(both(mask, place.holds_tile()), [])
+    with ir.InsertionPoint(made.regions[0].blocks[0]):
         copies.emit(copies.whole)
         ir.Operation.create("scf.yield")
-    with ir.InsertionPoint(branch.regions[1].blocks.append()):
+    with ir.InsertionPoint(made.regions[1].blocks[0]):
         with ir.InsertionPoint(_loop_of_one(state)):
             copies.emit(copies.by_size)
             ir.Operation.create("scf.yield")
@@ -80,8 +79,7 @@ def _loop_of_one(state: Lowering) -> ir.Block:
     zero, one = state.i32_constant(0), state.i32_constant(1)
     ctas = create("nvvm.read.ptx.sreg.nctaid.x", [], state.i32)
     times = create("arith.minui", [ctas, one], state.i32)
-    loop = ir.Operation.create("scf.for", operands=[zero, times, one], results=[], regions=1)
-    return loop.regions[0].blocks.append(state.i32, arg_locs=[loop.location])
+    return for_loop([zero, times, one])[1]
 
 
 @dataclass

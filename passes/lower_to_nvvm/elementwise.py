@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.types import bit_width, element, is_tile
+from tilec.dialects.types import bit_width, element, is_tile, number_type
 from tilec.passes.analysis.coordinates import COORDINATE, clamped
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering
@@ -15,7 +15,7 @@ def lower_elementwise(op: ir.Operation, state: Lowering) -> None:
     coordinates."""
     attributes = dict(op.attributes.items())
     columns = [state.registers(operand) for operand in op.operands]
-    scalar = [element(r) if is_tile(r) else r.type for r in op.results]
+    scalar = [number_type(r) for r in op.results]
     types = [state.scalar_type(t) for t in scalar]
     width = max(len(column) for column in columns)
     columns = [column * width if len(column) == 1 else column for column in columns]
@@ -45,7 +45,7 @@ def lower_truncf(op: ir.Operation, state: Lowering) -> None:
     """Rounds f32 to f16 or bf16 by pairs, as the hardware rounds two at a time (PTX ISA 9.0, "cvt",
     .f16x2)."""
     source, result = op.operands[0], op.results[0]
-    narrow = element(result) if is_tile(result) else result.type
+    narrow = number_type(result)
     registers = state.registers(source)
     paired = isinstance(registers[0].type, ir.F32Type) and bit_width(narrow) == 16
     if not paired or len(registers) % 2:
@@ -73,8 +73,8 @@ def lower_index_cast(op: ir.Operation, state: Lowering) -> None:
     """Casts between index and integers: with a fixed index width, an extension, a truncation or
     nothing."""
     source, result = op.operands[0], op.results[0]
-    from_type = state.scalar_type(element(source) if is_tile(source) else source.type)
-    to_type = state.scalar_type(element(result) if is_tile(result) else result.type)
+    from_type = state.scalar_type(number_type(source))
+    to_type = state.scalar_type(number_type(result))
     signed = op.name == "arith.index_cast"
     if bit_width(from_type) < bit_width(to_type):
         name = "arith.extsi" if signed else "arith.extui"

@@ -17,6 +17,7 @@ from math import gcd
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
 from tilec.passes.layouts.runs import register_run
@@ -28,7 +29,7 @@ from tilec.passes.lower_to_nvvm.access import (
     unpack,
     word_bits,
 )
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create
+from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create, moved_pointer
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import Array
 
@@ -91,15 +92,7 @@ class Elements:
         if not (still or moving):
             return pointer, guard
         sums = [reduce(_sum, terms) for terms in (still, moving) if terms]
-        total = reduce(_sum, sums)
-        moved = create(
-            "llvm.getelementptr",
-            [pointer, total],
-            pointer.type,
-            elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(self.bits)),
-            rawConstantIndices=ir.DenseI32ArrayAttr.get([-(2**31)]),
-        )
-        return moved, guard
+        return moved_pointer(pointer, reduce(_sum, sums), self.bits), guard
 
 
 def _addends(index: ir.Value, block: ir.Block) -> list[ir.Value]:
@@ -110,9 +103,10 @@ def _addends(index: ir.Value, block: ir.Block) -> list[ir.Value]:
     """
     if block.owner.name != "scf.for" or _block_of(index) != block:
         return [index]
-    if isinstance(index.owner, ir.Block) or index.owner.name != "arith.addi":
+    op = defining_op(index, "arith.addi")
+    if op is None:
         return [index]
-    return [part for operand in index.owner.operands for part in _addends(operand, block)]
+    return [part for operand in op.operands for part in _addends(operand, block)]
 
 
 def _block_of(value: ir.Value) -> ir.Block:

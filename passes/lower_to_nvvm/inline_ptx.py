@@ -7,15 +7,17 @@ each element alone. A scalar's text runs in every thread.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
-from tilec.dialects.types import element, is_float, is_tile, shape
+from tilec.dialects.types import is_float, is_tile, number_type, shape
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.scalar_ops import both, create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
+from tilec.passes.rewriting.control import either
 from tilec.passes.rewriting.locations import error_at
 
 _WIDTH = {"h": 16, "r": 32, "l": 64, "f": 32, "d": 64}
@@ -58,18 +60,12 @@ def _run_guarded(
     if guard is None:
         return _run(op, letters, values, state)
     types = [_scalar(result, state) for result in op.outputs]
-    branch = ir.Operation.create("scf.if", results=types, operands=[guard], regions=2)
-    with ir.InsertionPoint(branch.regions[0].blocks.append()):
-        ir.Operation.create("scf.yield", operands=_run(op, letters, values, state))
-    if types:
-        with ir.InsertionPoint(branch.regions[1].blocks.append()):
-            nothing = [state.constant(type_, 0) for type_ in types]
-            ir.Operation.create("scf.yield", operands=nothing)
-    return list(branch.results)
+    run = partial(_run, op, letters, values, state)
+    return either(guard, run, lambda: [state.constant(type_, 0) for type_ in types])
 
 
 def _scalar(value: ir.Value, state: Lowering) -> ir.Type:
-    return state.scalar_type(element(value) if is_tile(value) else value.type)
+    return state.scalar_type(number_type(value))
 
 
 def _run(
@@ -100,7 +96,7 @@ def _register_type(letter: str) -> ir.Type:
 def _check_fits(op: tile.InlinePtxOp, letter: str, type_: ir.Type, value: ir.Value) -> None:
     """An index fits any integer register, an integer a register as wide or wider, a float its own
     width only (fp8 sits in the low byte of `h`)."""
-    declared = element(value) if is_tile(value) else value.type
+    declared = number_type(value)
     width = _WIDTH[letter]
     if isinstance(declared, ir.IndexType):
         fits = letter in "hrl"

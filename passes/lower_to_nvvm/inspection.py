@@ -21,8 +21,16 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import is_float, is_tile, shape
 from tilec.passes.lower_to_nvvm.device_text import call, enclosing, text_pointer
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, create, select
+from tilec.passes.lower_to_nvvm.scalar_ops import (
+    both,
+    compare,
+    constant,
+    create,
+    moved_pointer,
+    select,
+)
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.locations import error_at, source_location
 
 _PLACEHOLDER = re.compile(r"\{(u?)\}")
@@ -51,9 +59,8 @@ def lower_print(op: tile.PrintOp, state: Lowering) -> None:
         guards, places = _elements(tiled, state)
     for number, (guard, at) in enumerate(zip(guards, places, strict=True)):
         values = [column[number if len(column) > 1 else 0] for column in columns]
-        with _guarded(guard, state):
+        with only_if(state.constant(state.i1, 1) if guard is None else guard):
             _print_line(op, programs, at, values, slots, state)
-            ir.Operation.create("scf.yield")
 
 
 def _elements(
@@ -84,13 +91,6 @@ def _program_id(axis: str, state: Lowering) -> ir.Value:
     return create(f"nvvm.read.ptx.sreg.ctaid.{axis}", [], state.i32)
 
 
-def _guarded(guard: ir.Value | None, state: Lowering) -> ir.InsertionPoint:
-    """The body of `scf.if guard` (None: true)."""
-    condition = state.constant(state.i1, 1) if guard is None else guard
-    branch = ir.Operation.create("scf.if", operands=[condition], regions=2)
-    return ir.InsertionPoint(branch.regions[0].blocks.append())
-
-
 def _argument_slots(count: int, state: Lowering) -> ir.Value:
     """A buffer of 8-byte slots in local memory, made once: in a loop it would grow the stack."""
     slots = ir.TypeAttr.get(ir.Type.parse(f"!llvm.array<{count} x i64>"))
@@ -116,13 +116,7 @@ def _print_line(
         for value, marked in zip(values, unsigned, strict=True)
     ]
     for number, argument in enumerate(arguments):
-        place = create(
-            "llvm.getelementptr",
-            [slots],
-            slots.type,
-            elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(64)),
-            rawConstantIndices=ir.DenseI32ArrayAttr.get([number]),
-        )
+        place = moved_pointer(slots, number, 64)
         ir.Operation.create("llvm.store", operands=[argument, place])
     pointer = text_pointer(op.operation, _line_format(op, len(at), arguments[3 + len(at) :]))
     call(op.operation, "vprintf", [pointer, slots], state.i32)
@@ -175,7 +169,7 @@ def _fail(op: tile.AssertOp, failed: ir.Value, state: Lowering) -> None:
     operation = op.operation
     function = ir.StringAttr(enclosing(operation, "func.func").attributes["sym_name"]).value
     location = source_location(operation.location)
-    with _guarded(failed, state):
+    with only_if(failed):
         arguments = [
             text_pointer(operation, op.message),
             text_pointer(operation, "<unknown>" if location is None else location.file),
@@ -184,7 +178,6 @@ def _fail(op: tile.AssertOp, failed: ir.Value, state: Lowering) -> None:
             state.constant(ir.IntegerType.get_signless(64), 1),
         ]
         call(operation, "__assertfail", arguments)
-        ir.Operation.create("scf.yield")
 
 
 def _failed(op: tile.AssertOp, state: Lowering) -> ir.Value:

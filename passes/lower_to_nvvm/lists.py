@@ -12,9 +12,10 @@ from tilec.dialects import tile
 from tilec.dialects.types import element
 from tilec.executable.kernel import WORD_BYTES, row_words
 from tilec.passes.analysis.divisibility import static_sizes, static_strides, unbounded_dims
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create, select
+from tilec.passes.lower_to_nvvm.scalar_ops import compare, create, moved_pointer, select
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Array
+from tilec.passes.rewriting.control import while_loop
 
 
 def lower_array_at(op: tile.ArrayAtOp, state: Lowering) -> None:
@@ -67,17 +68,14 @@ def lower_find_part(op: tile.FindPartOp, state: Lowering) -> None:
         return create("arith.addi", [whole, wide], i64)
 
     around = [state.index_constant(0), arrays.sizes[0]]
-    search = ir.Operation.create("scf.while", results=[index] * 2, operands=around, regions=2)
-    blocks = [
-        region.blocks.append(index, index, arg_locs=[op.location] * 2) for region in search.regions
-    ]
-    with ir.InsertionPoint(blocks[0]):
-        low, high = blocks[0].arguments
+    search, condition, body = while_loop(around, [index, index])
+    with ir.InsertionPoint(condition):
+        low, high = condition.arguments
         left = create("arith.subi", [high, low], index)
         more = compare("ult", one, left)
         ir.Operation.create("scf.condition", operands=[more, low, high])
-    with ir.InsertionPoint(blocks[1]):
-        low, high = blocks[1].arguments
+    with ir.InsertionPoint(body):
+        low, high = body.arguments
         middle = create("arith.shrui", [create("arith.addi", [low, high], index), one], index)
         begun = compare("ule", first_part(middle), part)
         ends = [select(begun, middle, low), select(begun, high, middle)]
@@ -103,13 +101,7 @@ def _load(pointer: ir.Value, type_: ir.Type, alignment: int) -> ir.Value:
 
 def _step(pointer: ir.Value, words: ir.Value) -> ir.Value:
     """The pointer so many words on."""
-    return create(
-        "llvm.getelementptr",
-        [pointer, words],
-        pointer.type,
-        elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(64)),
-        rawConstantIndices=ir.DenseI32ArrayAttr.get([-(2**31)]),
-    )
+    return moved_pointer(pointer, words, 8 * WORD_BYTES)
 
 
 def _wide(value: ir.Value, state: Lowering) -> ir.Value:

@@ -26,7 +26,7 @@ from tilec.dialects.effects import whole_of
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
 from tilec.passes.analysis.signs import is_never_negative
-from tilec.passes.analysis.vector_width import VectorWidth, vector_width
+from tilec.passes.analysis.vector_width import vector_width
 from tilec.passes.lower_to_nvvm.access import (
     load_words,
     pack,
@@ -36,9 +36,10 @@ from tilec.passes.lower_to_nvvm.access import (
     word_bits,
 )
 from tilec.passes.lower_to_nvvm.rectangle import Rectangle
-from tilec.passes.lower_to_nvvm.scalar_ops import both, branch, create
+from tilec.passes.lower_to_nvvm.scalar_ops import both, create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.wrapped_row import load_wrapped, store_wrapped
+from tilec.passes.rewriting.control import branch
 from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
 from tilec.passes.rewriting.walk import is_pure
 
@@ -60,14 +61,18 @@ class _Load:
         self, guard: Callable[[int], ir.Value | None], width: int, state: Lowering
     ) -> Iterator[Registers]:
         """Those of each vector of so many elements, loaded one by one."""
-        word, count = word_bits(self.bits, width)
-        pads = self.padding
-        if word != self.bits:
-            pads = _repeat(pads, word // self.bits, state)
+        pads, (word, count) = self.pads(width, state), word_bits(self.bits, width)
         hint = self.op.options.get("cache")
         for first in range(0, self.place.layout.num_values, width):
             pointer = self.place.pointer(first)
             yield load_words(pointer, word, count, guard(first), [pads] * count, hint)
+
+    def pads(self, width: int, state: Lowering) -> ir.Value:
+        """A word of its padding."""
+        word, _ = word_bits(self.bits, width)
+        return (
+            self.padding if word == self.bits else _repeat(self.padding, word // self.bits, state)
+        )
 
     def elements(self, vectors: Iterable[Registers], width: int, state: Lowering) -> Registers:
         """Those of vectors of so many elements."""
@@ -82,12 +87,8 @@ def lower_load(op: tile.LoadOp, state: Lowering) -> None:
     load = _look(op, state)
     place = load.place
     if op.options.get("wrapped"):
-        word, _ = word_bits(load.bits, place.width)
-        pads = load.padding
-        if word != load.bits:
-            pads = _repeat(pads, word // load.bits, state)
-        hint = op.options.get("cache")
-        state.values[op.result] = load_wrapped(place, (load.padding, pads), hint, state)
+        pads = load.padding, load.pads(place.width, state)
+        state.values[op.result] = load_wrapped(place, pads, op.options.get("cache"), state)
     elif place.width == 1 or place.whole_vectors:
         words = load.words(place.inside, place.width, state)
         state.values[op.result] = load.elements(words, place.width, state)
@@ -96,7 +97,7 @@ def lower_load(op: tile.LoadOp, state: Lowering) -> None:
 
 
 def _look(op: tile.LoadOp, state: Lowering) -> _Load:
-    place = _rectangle(op, op.src, op.result, op.offsets, state)
+    place = _rectangle(op, state)
     bits = storage_bits(place.array.element, state)
     return _Load(op, place, bits, _padding(op, bits, state))
 
@@ -167,7 +168,7 @@ def _is_alike(load: tile.LoadOp, first: tile.LoadOp, state: Lowering) -> bool:
     one, other = load.result, first.result
     if shape(one) != shape(other) or layout_of(one) != layout_of(other):
         return False
-    access = _width(load, load.src, load.result, load.offsets, state)
+    access = vector_width(load, state.divisibility)
     return access.width > 1 and not access.whole
 
 
@@ -179,7 +180,7 @@ def _words(load: tile.LoadOp, state: Lowering) -> int:
 
 def lower_store(op: tile.StoreOp, state: Lowering) -> None:
     """Lowers tile.store; of several copies of an element only the first is written."""
-    place = _rectangle(op, op.dst, op.value, op.offsets, state)
+    place = _rectangle(op, state)
     hint = op.options.get("cache")
     registers = state.registers(op.value)
     mine = state.first_copy(place.layout)
@@ -209,52 +210,32 @@ def lower_store(op: tile.StoreOp, state: Lowering) -> None:
             ir.Operation.create("scf.yield")
 
 
-def _rectangle(
-    op: tile.LoadOp | tile.StoreOp,
-    array: ir.Value,
-    value: ir.Value,
-    offsets: list[ir.Value],
-    state: Lowering,
-) -> Rectangle:
-    layout, access = layout_of(value), _width(op, array, value, offsets, state)
+def _rectangle(op: tile.LoadOp | tile.StoreOp, state: Lowering) -> Rectangle:
+    layout, access = layout_of(op.tile), vector_width(op, state.divisibility)
     place = Rectangle(
         state,
-        state.values[array],
-        [state.values[offset] for offset in offsets],
+        state.values[op.array],
+        [state.values[offset] for offset in op.offsets],
         op.dims,
         layout,
-        shape(value),
+        shape(op.tile),
         access.width,
         access.dim,
         access.whole,
-        tuple(map(is_never_negative, offsets)),
+        tuple(map(is_never_negative, op.offsets)),
     )
     state.context.report.add(
         "memory access",
         op.operation,
-        f"{access.bytes}-byte {'loads' if isinstance(op, tile.LoadOp) else 'stores'}",
+        f"{access.bytes}-byte {'loads' if op.is_load else 'stores'}",
         access.why,
         layout=str(layout),
-        array=ir.BlockArgument(whole_of(array)).arg_number,
+        array=ir.BlockArgument(whole_of(op.array)).arg_number,
         bytes=access.bytes,
     )
     # Made here so that both branches of a ragged access may use them.
     _ = place.base, place.outside_dims, place.valid(0)
     return place
-
-
-def _width(
-    op: tile.LoadOp | tile.StoreOp,
-    array: ir.Value,
-    value: ir.Value,
-    offsets: list[ir.Value],
-    state: Lowering,
-) -> VectorWidth:
-    wrapped = op.options.get("wrapped", False)
-    return vector_width(
-        *(state.divisibility, array, offsets, op.dims, layout_of(value), shape(value)),
-        wrapped=wrapped,
-    )
 
 
 def _padding(op: tile.LoadOp, bits: int, state: Lowering) -> ir.Value:

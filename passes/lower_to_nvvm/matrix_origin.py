@@ -7,6 +7,7 @@ from math import gcd
 from mlir import ir
 
 from tilec.dialects import gpu_tile
+from tilec.dialects.def_use import traced
 from tilec.hardware.matrix_descriptor import UNIT_BYTES
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.divisibility import constant_of
@@ -22,7 +23,7 @@ def check_origin(op: ir.Operation, value: ir.Value, buffer: Buffer, state: Lower
         for size, _ in parts[:-1]:
             panel *= size
         fixed = constant_of(buffer.origin[dim])
-        known = fixed if fixed is not None else _divisor(value, dim, state)
+        known = fixed if fixed is not None else divisor(value, dim, state)
         swizzled_rows = 8 if parts[0][1] != 1 else UNIT_BYTES // buffer.type.element_bytes
         inside = panel > 1 and known and panel % known == 0 and buffer.type.shape[dim] <= known
         if known % swizzled_rows or not (known % panel == 0 or inside):
@@ -33,16 +34,16 @@ def check_origin(op: ir.Operation, value: ir.Value, buffer: Buffer, state: Lower
             )
 
 
-def _divisor(value: ir.Value, dim: int, state: Lowering) -> int:
-    """A number that a run-time origin is surely a multiple of (0: it is 0)."""
+def divisor(value: ir.Value, dim: int, state: Lowering) -> int:
+    """A number that the run-time origin of a buffer along `dim` is surely a multiple of (0: it is
+    0)."""
     known = 0
-    while not isinstance(value.owner, (gpu_tile.AllocOp, gpu_tile.SlotOp)):
-        view = value.owner
+    views, whole = traced(value, gpu_tile.ViewOp, gpu_tile.TransposeViewOp)
+    for view in views:
         if isinstance(view, gpu_tile.TransposeViewOp):
             dim = view.permutation[dim]
-        elif isinstance(view, gpu_tile.ViewOp):
-            known = gcd(known, state.divisibility.of(view.offsets[dim]))
         else:
-            raise InternalError(f"a product reads the result of '{view.operation.name}'")
-        value = view.src
+            known = gcd(known, state.divisibility.of(view.offsets[dim]))
+    if not isinstance(whole.owner, (gpu_tile.AllocOp, gpu_tile.SlotOp)):
+        raise InternalError(f"'{whole.owner.operation.name}' makes no buffer")
     return known

@@ -24,8 +24,10 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.hardware.target import Feature
+from tilec.passes.analysis.divisibility import number_of
 from tilec.passes.lower_to_nvvm.access import call_intrinsic, vector_of
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering
@@ -172,10 +174,8 @@ def _gathered(value: ir.Value, state: Lowering) -> Words:
 
 def _splat(value: ir.Value) -> int | None:
     """The byte that all elements of a constant are; None for other tiles."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return None
-    return int(owner.attributes["value"].get_splat_value().value) & _BYTE
+    number = number_of(value)
+    return None if number is None else number & _BYTE
 
 
 def _signed(word: int) -> int:
@@ -240,15 +240,15 @@ def _convert_bytes(op: ir.Operation, to: str, state: Lowering) -> bool:
 
 def _most(value: ir.Value) -> int:
     """What the bytes of a tile are at most, unsigned."""
-    mask = None if isinstance(value.owner, ir.Block) else _mask(value.owner.operation)
+    op = defining_op(value)
+    mask = None if op is None else _mask(op)
     return _BYTE if mask is None else mask
 
 
 def _mask(op: ir.Operation) -> int | None:
     """The constant that an op lets bits pass by; None for other ops."""
-    if op.name != "arith.andi":
-        return None
-    masks = [_splat(operand) for operand in op.operands if is_tile(operand)]
+    operands = filter(is_tile, op.operands) if op.name == "arith.andi" else ()
+    masks = map(_splat, operands)
     return next((mask for mask in masks if mask is not None), None)
 
 

@@ -28,12 +28,14 @@ def lower_run(run: Run, state: Lowering, lower_op: LowerOp) -> None:
     whole = {value: state.registers(value) for value in given}
     found: dict[ir.Value, list[ir.Value]] = {value: [] for value in made}
     for first in range(0, run.count, PIECE):
+        state.piece = first
         for value, registers in whole.items():
             state.values[value] = _taken_apart(registers[first : first + PIECE], state)
         for op in run.ops:
             with op.location:
                 lower_op(op, state)
             found[op.results[0]] += state.registers(op.results[0])
+    state.piece = 0
     state.values.update(whole)
     state.values.update(found)
 

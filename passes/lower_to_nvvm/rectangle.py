@@ -12,7 +12,7 @@ from mlir import ir
 from tilec.hardware.layout import Layout
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.lower_to_nvvm.access import storage_bits
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create
+from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create, moved_pointer
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Array
 
@@ -228,11 +228,4 @@ def address(array: Array, indices: Sequence[ir.Value], state: Lowering) -> ir.Va
 
 
 def _step(array: Array, pointer: ir.Value, elements: ir.Value, state: Lowering) -> ir.Value:
-    bits = storage_bits(array.element, state)
-    return create(
-        "llvm.getelementptr",
-        [pointer, elements],
-        pointer.type,
-        elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(bits)),
-        rawConstantIndices=ir.DenseI32ArrayAttr.get([-(2**31)]),
-    )
+    return moved_pointer(pointer, elements, storage_bits(array.element, state))

@@ -20,6 +20,7 @@ from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.shared_address import shared_base
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.roles.threads import runs_in_one_thread, runs_in_one_warp
 
@@ -87,10 +88,8 @@ def _where(condition: ir.Value | None) -> Iterator[None]:
     if condition is None:
         yield
         return
-    branch = ir.Operation.create("scf.if", operands=[condition], regions=2)
-    with ir.InsertionPoint(branch.regions[0].blocks.append()):
+    with only_if(condition):
         yield
-        ir.Operation.create("scf.yield")
 
 
 def lower_end(op: ir.Operation, state: Lowering) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mlir import ir
@@ -54,34 +54,13 @@ def select(condition: ir.Value | None, if_true: ir.Value, if_false: ir.Value) ->
     return create("arith.select", [condition, if_true, if_false], if_true.type)
 
 
-def branch(condition: ir.Value | None, results: Sequence[ir.Type]) -> ir.Operation:
-    """Makes an `scf.if` with two empty blocks; a certain condition (None) takes the first."""
-    if condition is None:
-        condition = constant(ir.IntegerType.get_signless(1), 1)
-    op = ir.Operation.create("scf.if", results=list(results), operands=[condition], regions=2)
-    for region in op.regions:
-        region.blocks.append()
-    return op
-
-
-def either(
-    condition: ir.Value | None,
-    then: Callable[[], Sequence[ir.Value]],
-    otherwise: Callable[[], Sequence[ir.Value]],
-) -> list[ir.Value]:
-    """Makes an `scf.if` of what two functions create at its insertion points and give."""
-    # Nobody knows the types of results before the ops that give them exist.
-    blocks = branch(condition, [])
-    given = []
-    for region, create_values in zip(blocks.regions, (then, otherwise), strict=True):
-        with ir.InsertionPoint(region.blocks[0]):
-            given.append(list(create_values()))
-            ir.Operation.create("scf.yield", operands=given[-1])
-    types = [value.type for value in given[0]]
-    if not types:
-        return []
-    whole = ir.Operation.create("scf.if", results=types, operands=list(blocks.operands), regions=2)
-    for region, filled in zip(whole.regions, blocks.regions, strict=True):
-        filled.blocks[0].append_to(region)
-    blocks.erase()
-    return list(whole.results)
+def moved_pointer(pointer: ir.Value, by: ir.Value | int, bits: int) -> ir.Value:
+    """A pointer moved by so many elements of so many bits."""
+    known = isinstance(by, int)
+    return create(
+        "llvm.getelementptr",
+        [pointer] if known else [pointer, by],
+        pointer.type,
+        elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(bits)),
+        rawConstantIndices=ir.DenseI32ArrayAttr.get([by if known else -(2**31)]),
+    )

@@ -19,7 +19,7 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.layouts.runs import shared_width
 from tilec.passes.lower_to_nvvm.access import inline_asm, storage_bits
 from tilec.passes.lower_to_nvvm.device_text import enclosing
-from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.scalar_ops import create, moved_pointer
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Barriers, Buffer
 from tilec.passes.rewriting.locations import error_at
@@ -292,10 +292,4 @@ def slot_note(step: int, slots: int) -> str:
 
 def byte_pointer(pointer: ir.Value, offset: ir.Value) -> ir.Value:
     """`pointer` moved by `offset` bytes."""
-    return create(
-        "llvm.getelementptr",
-        [pointer, offset],
-        pointer.type,
-        elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(8)),
-        rawConstantIndices=ir.DenseI32ArrayAttr.get([-(2**31)]),
-    )
+    return moved_pointer(pointer, offset, 8)

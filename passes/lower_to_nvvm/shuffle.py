@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.hardware.sizes import WARP_SIZE
-from tilec.passes.lower_to_nvvm.access import pack, storage_bits, unpack
+from tilec.passes.lower_to_nvvm.access import pack, storage_bits, unpack, vector_of
 from tilec.passes.lower_to_nvvm.combination import Item
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
@@ -90,11 +90,7 @@ def _halves(word: ir.Value, state: Lowering) -> Registers:
 
 
 def _join_halves(halves: Registers, state: Lowering) -> ir.Value:
-    vector = ir.VectorType.get([2], state.i32)
-    pair = create("llvm.mlir.undef", [], vector)
-    for position, half in enumerate(halves):
-        pair = create("llvm.insertelement", [pair, half, state.i32_constant(position)], vector)
-    return create("llvm.bitcast", [pair], ir.IntegerType.get_signless(64))
+    return create("llvm.bitcast", [vector_of(halves, state)], ir.IntegerType.get_signless(64))
 
 
 def _shfl(kind: str, word: ir.Value, lane: ir.Value, state: Lowering) -> ir.Value:

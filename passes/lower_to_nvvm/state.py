@@ -44,10 +44,11 @@ class Lowering:
         self.context = context
         self.divisibility = divisibility
         self.total_threads = total_threads
-        """Threads of the CTA, of one of its programs where it runs several side by side: more than
-        layouts count where roles have warps of their own."""
+        """Threads of the CTA, or of one of its programs, roles' included."""
         self.lower_block: Callable[[ir.Block, Lowering], None] = _no_driver
         self.values: dict[ir.Value, Any] = {}
+        self.piece = 0
+        """Which of a whole tile's registers `values` has first, in a run lowered piece by piece."""
         self.prologue = ir.InsertionPoint(prologue)
         """Before this everything dominates the whole body (inside a role: the role's); constants
         and thread coordinates go here."""
@@ -57,8 +58,7 @@ class Lowering:
         self.tensor_address: int | None = None
         """Where in shared memory the address of the CTA's tensor memory is (bytes)."""
         self.tensor_ctas = 1
-        """CTAs that take tensor memory and multiply together: all or none of a kernel's products
-        are those of pairs (PTX ISA 9.0, ".cta_group")."""
+        """CTAs that multiply together, in all products of a kernel (PTX ISA 9.0, ".cta_group")."""
         self.tensor_base: ir.Value | None = None
         """That address (i32), once it was read."""
         self.grid: tuple[ir.Value, ...] | None = None

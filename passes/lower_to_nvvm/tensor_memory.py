@@ -8,7 +8,7 @@ load has the registers tied in and out, so nothing reads one before it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import gcd, prod
+from math import prod
 
 from mlir import ir
 
@@ -28,6 +28,7 @@ from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import show_location
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, plain_load, unpack
+from tilec.passes.lower_to_nvvm.matrix_origin import divisor
 from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.shared_address import byte_pointer, shared_base, slot_index
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
@@ -130,7 +131,7 @@ def _moved(
     buffer: TensorMemory = state.values[value]
     layout = buffer.type.layout
     *inner, last = layout.dims[dim]
-    whole, known = prod(part.size for part in inner), _divisor(value, dim, state)
+    whole, known = prod(part.size for part in inner), divisor(value, dim, state)
     fits = known % whole == 0 and (not inner or buffer.type.shape[dim] <= whole)
     if last.lanes or not fits or known // whole * last.bits % COLUMN_BITS:
         raise error_at(
@@ -148,19 +149,6 @@ def _moved(
         columns = state.i32_constant(last.bits // COLUMN_BITS)
         digit = create("arith.muli", [digit, columns], state.i32)
     return create("arith.addi", [address, digit], state.i32)
-
-
-def _divisor(value: ir.Value, dim: int, state: Lowering) -> int:
-    """A number that a run-time origin is surely a multiple of."""
-    known = 0
-    while isinstance(value.owner, (gpu_tile.ViewOp, gpu_tile.TransposeViewOp)):
-        view = value.owner
-        if isinstance(view, gpu_tile.TransposeViewOp):
-            dim = view.permutation[dim]
-        else:
-            known = gcd(known, state.divisibility.of(view.offsets[dim]))
-        value = view.src
-    return known
 
 
 def lower_load(op: gpu_tile.BufferLoadOp, state: Lowering) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.state import Lowering
 
 
@@ -47,8 +47,8 @@ def _along_the_curve(
     square = create("arith.shrui", [inside, constant(bits)], i32)
     begin = create("arith.muli", [square, constant(side)], i32)
     end = create("arith.addi", [begin, constant(side)], i32)
-    fits = create("arith.cmpi", [end, columns], state.i1, predicate=_predicate(7))
-    is_high = create("arith.cmpi", [height, constant(side)], state.i1, predicate=_predicate(0))
+    fits = compare("ule", end, columns)
+    is_high = compare("eq", height, constant(side))
     is_whole = create("arith.andi", [fits, is_high], state.i1)
     place = create("arith.andi", [inside, constant(side * side - 1)], i32)
     column, row = _hilbert(place, side, state)
@@ -66,7 +66,7 @@ def _hilbert(place: ir.Value, side: int, state: Lowering) -> tuple[ir.Value, ir.
         half = create("arith.shrui", [place, constant(1)], i32)
         right = create("arith.andi", [half, constant(1)], i32)
         up = create("arith.andi", [create("arith.xori", [place, right], i32), constant(1)], i32)
-        is_low = create("arith.cmpi", [up, constant(0)], state.i1, predicate=_predicate(0))
+        is_low = compare("eq", up, constant(0))
         is_right = create("arith.trunci", [right], state.i1)
         is_turned = create("arith.andi", [is_low, is_right], state.i1)
         last = constant(size - 1)
@@ -78,8 +78,3 @@ def _hilbert(place: ir.Value, side: int, state: Lowering) -> tuple[ir.Value, ir.
         place = create("arith.shrui", [place, constant(2)], i32)
         size *= 2
     return x, y
-
-
-def _predicate(number: int) -> ir.Attribute:
-    """Compares by the predicate of this number of arith.cmpi: 0 eq, 7 ule."""
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)

@@ -13,6 +13,7 @@ from itertools import product
 from mlir import ir
 
 from tilec.dialects import gpu_tile
+from tilec.dialects.def_use import traced
 from tilec.dialects.gpu_tile.tma import MakeTensorMapOp
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import shape, show
@@ -244,12 +245,11 @@ def _pointer(buffer: Buffer, corner: Sequence[int], state: Lowering) -> ir.Value
 
 def _why_no_origin(value: ir.Value, made: MakeTensorMapOp, state: Lowering) -> str | None:
     """Says why a view does not start at a box of its buffer, or None."""
-    while isinstance(value.owner, gpu_tile.ViewOp):
-        view = value.owner
+    views, value = traced(value, gpu_tile.ViewOp)
+    for view in views:
         for box, offset in zip(made.box, view.offsets, strict=True):
             if constant_of(offset) != 0 and state.divisibility.of(offset) % box:
                 return f"the view does not start at a whole box of {show(made.box)}"
-        value = view.src
     if isinstance(value.owner, gpu_tile.TransposeViewOp):
         return "a copy fills or reads a buffer or a part of it, not a transposed view"
     return None

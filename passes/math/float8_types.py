@@ -9,7 +9,8 @@ from mlir import ir
 
 from tilec.passes.math.float8 import FLOAT8, Float8, code_of
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.walk import all_ops, ops_named
+from tilec.passes.rewriting.values import replace_op
+from tilec.passes.rewriting.walk import all_ops, blocks_in, ops_named
 
 _NARROWING = frozenset({"arith.truncf", "arith.sitofp", "arith.uitofp"})
 _WIDENING = frozenset({"arith.extf", "arith.fptosi", "arith.fptoui"})
@@ -52,8 +53,7 @@ class Float8Types:
             self._retype(op)
         for op in self._casts:
             if op.operands[0].type == op.results[0].type:
-                op.results[0].replace_all_uses_with(op.operands[0])
-                op.erase()
+                replace_op(op, op.operands[0])
         return self._conversions
 
     def _occurs_in(self, module: ir.Module) -> bool:
@@ -124,10 +124,9 @@ class Float8Types:
     def _retype(self, op: ir.Operation) -> None:
         for result in op.results:
             self._set_type(result)
-        for region in op.regions:
-            for block in region.blocks:
-                for argument in block.arguments:
-                    self._set_type(argument)
+        for block in blocks_in(op):
+            for argument in block.arguments:
+                self._set_type(argument)
         attributes = op.attributes
         for key in ("function_type", "elem_type"):
             if key in attributes:
@@ -158,6 +157,5 @@ def _types_inside(inside: ir.Operation) -> list[ir.Type]:
 def _types_made(op: ir.Operation) -> Iterator[ir.Type]:
     """Types of an op's results and of its blocks' arguments."""
     yield from (result.type for result in op.results)
-    for region in op.regions:
-        for block in region.blocks:
-            yield from (argument.type for argument in block.arguments)
+    for block in blocks_in(op):
+        yield from (argument.type for argument in block.arguments)

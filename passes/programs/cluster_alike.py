@@ -7,7 +7,7 @@ from math import prod
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, of_kind
 from tilec.dialects.gpu_tile import ClusterPositionOp, ClusterSyncOp
 from tilec.dialects.gpu_tile.cluster import at
 from tilec.dialects.gpu_tile.tma import TmaLoadOp
@@ -19,7 +19,7 @@ from tilec.passes.rewriting.loops import enclosing_ops
 def axes_of(load: TmaLoadOp) -> set[int]:
     """The axes of the cluster along which a copy differs in where it reads or whether it runs."""
     behind = ops_behind([*load.coordinates, *_control(load.operation)])
-    return {op.opview.axis for op in behind if isinstance(op.opview, ClusterPositionOp)}
+    return {one.axis for one in of_kind(behind, ClusterPositionOp)}
 
 
 def _control(op: ir.Operation) -> list[ir.Value]:

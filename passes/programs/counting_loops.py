@@ -7,6 +7,7 @@ from mlir import ir
 from tilec.dialects.def_use import defining_op
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.scalars import binary, constant, less, scalar_op
+from tilec.passes.rewriting.walk import blocks_in
 
 
 def fold_counting_loops(block: ir.Block) -> None:
@@ -19,9 +20,8 @@ def fold_counting_loops(block: ir.Block) -> None:
     """
     for view in list(block.operations):
         op = view.operation
-        for region in op.regions:
-            for inner in region.blocks:
-                fold_counting_loops(inner)
+        for inner in blocks_in(op):
+            fold_counting_loops(inner)
         if op.name == "scf.for":
             _fold_counting(op)
 

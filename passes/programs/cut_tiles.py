@@ -1,8 +1,12 @@
-"""Which tiles behind a loop whose sums CTAs have in parts can be cut into a stripe for each.
+"""Which tiles behind a loop that CTAs share (split-sums) can be cut into a stripe for each.
 
 Each value of an elementwise op needs its own elements of the operands alone, each row of a
 reduction along columns its own row, and a load can begin at any row. So what is stored of a sum is
-followed back: to sums, which come in stripes, and to loads, constants and coordinates.
+followed back: to sums, which come in stripes, and to loads, constants and coordinates. Of what is
+scattered the indices and the mask come in stripes, too; stores may stand in branches. What a stripe
+needs whole, as the greatest element of the tile, where a load begins or which branch is taken, must
+not follow from the sums: of those no CTA has all, before the loop's parts are added up or behind
+that.
 """
 
 from __future__ import annotations
@@ -20,15 +24,14 @@ from tilec.dialects.types import is_tile, shape
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.rewriting.walk import all_ops, find_ops
 
-_EFFECTS = (
-    *(tile.ScatterOp, tile.Atomic, tile.FenceOp),
-    *(tile.PrintOp, tile.AssertOp, tile.InlinePtxOp),
-)
+Writer = tile.StoreOp | tile.ScatterOp
+_EFFECTS = (tile.Atomic, tile.FenceOp, tile.PrintOp, tile.AssertOp, tile.InlinePtxOp)
 
 
 @dataclass
 class Cut:
-    """Stripes of `sums` along `axis`, of `size` elements before, and of what follows from them.
+    """Stripes of `sums` along `axis`, of `size` elements before, and of what follows from them,
+    `followers`.
 
     `is_cut(value, dim)`: whether a value can be had in such stripes along `dim`.
     """
@@ -36,6 +39,7 @@ class Cut:
     sums: Sequence[ir.Value]
     axis: int
     size: int
+    followers: set[ir.Value]
     _found: dict[tuple[ir.Value, int], bool] = field(default_factory=dict)
 
     def is_cut(self, value: ir.Value, dim: int) -> bool:
@@ -45,13 +49,35 @@ class Cut:
         key = value, dim
         if key not in self._found:
             needed = operands_in_stripes(value, dim) if shape(value)[dim] == self.size else None
-            self._found[key] = needed is not None and all(self.is_cut(*each) for each in needed)
+            self._found[key] = needed is not None and self._are_cut(defining_op(value), needed)
         return self._found[key]
 
-    def dim_of(self, store: tile.StoreOp) -> int | None:
+    def _are_cut(self, op: ir.Operation | None, needed: list[tuple[ir.Value, int]]) -> bool:
+        """Whether what an op needs in stripes comes in them, and what it needs whole is no
+        follower."""
+        stripes = [source for source, _ in needed]
+        whole = [] if op is None else [one for one in op.operands if one not in stripes]
+        return self.followers.isdisjoint(whole) and all(self.is_cut(*each) for each in needed)
+
+    def dim_of(self, store: Writer) -> int | None:
         """The dimension of what is stored along which it can be cut, None if there is none."""
+        if isinstance(store, tile.StoreOp) and not self.followers.isdisjoint(store.offsets):
+            return None
         dims = range(len(shape(store.value)))
-        return next((dim for dim in dims if self.is_cut(store.value, dim)), None)
+        tiles = tiles_of(store)
+        return next((dim for dim in dims if all(self.is_cut(x, dim) for x in tiles)), None)
+
+
+def tiles_of(store: Writer) -> list[ir.Value]:
+    """The tiles that a store needs, which all lie alike."""
+    if isinstance(store, tile.StoreOp):
+        return [store.value]
+    return [store.value, store.mask, *store.indices]
+
+
+def stores_of(rest: Sequence[ir.Operation]) -> list[Writer]:
+    """The stores among ops and in their branches."""
+    return [one.opview for op in rest for one in find_ops(op, tile.StoreOp, tile.ScatterOp)]
 
 
 def operands_in_stripes(value: ir.Value, dim: int) -> list[tuple[ir.Value, int]] | None:
@@ -66,13 +92,13 @@ def operands_in_stripes(value: ir.Value, dim: int) -> list[tuple[ir.Value, int]]
         return [(view.src, view.permutation[dim])]
     if isinstance(view, tile.ReduceOp):
         return [(source, dim + (dim >= view.axis)) for source in view.inputs]
+    if isinstance(view, (tile.LoadOp, tile.GatherOp)):
+        return _loaded(view, dim)
     if isinstance(view, (tile.SplitOp, tile.JoinOp)):
         sources = [view.src] if isinstance(view, tile.SplitOp) else view.inputs
         return None if view.axis == dim else [(source, dim) for source in sources]
     if isinstance(view, tile.ReshapeOp):
         return _reshaped(view, dim)
-    if isinstance(view, tile.LoadOp):
-        return None if view.options.get("wrapped") else []
     if isinstance(view, tile.IotaOp) or (op is not None and op.name == "tensor.splat"):
         return []
     if op is None or not is_elementwise(op) or len(op.regions):
@@ -80,6 +106,13 @@ def operands_in_stripes(value: ir.Value, dim: int) -> list[tuple[ir.Value, int]]
     if op.name == "arith.constant" and not op.attributes["value"].is_splat:
         return None
     return [(operand, dim) for operand in op.operands if is_tile(operand)]
+
+
+def _loaded(op: tile.LoadOp | tile.GatherOp, dim: int) -> list[tuple[ir.Value, int]] | None:
+    """Nothing: a load begins anywhere; of a gather all that says where elements lie."""
+    if isinstance(op, tile.LoadOp):
+        return None if op.options.get("wrapped") else []
+    return [(source, dim) for source in (op.mask, op.other, *op.indices)]
 
 
 def _reshaped(op: tile.ReshapeOp, dim: int) -> list[tuple[ir.Value, int]] | None:
@@ -98,10 +131,9 @@ def find_cut(sums: Sequence[ir.Value], rest: Sequence[ir.Operation], parts: int)
     effects = [one for op in rest for one in find_ops(op, *_EFFECTS)]
     if effects:
         return f"stripes of the sum have no '{effects[0].name}' of their own"
-    inner = [one for op in rest for one in find_ops(op, tile.StoreOp) if one != op]
-    if inner:
-        return "what is behind the loop stores in branches or loops"
-    stores = [op.opview for op in rest if isinstance(op.opview, tile.StoreOp)]
+    stores = stores_of(rest)
+    if not all(_is_in_branches(store.operation, rest) for store in stores):
+        return "what is behind the loop stores in another loop"
     if not all(_is_read_alike(store, rest) for store in stores):
         return "what is behind the loop reads elsewhere in an array that it writes"
     found = [_cut_along(axis, sums, rest, stores, parts) for axis in range(len(shape(sums[0])))]
@@ -115,7 +147,7 @@ def _cut_along(
     axis: int,
     sums: Sequence[ir.Value],
     rest: Sequence[ir.Operation],
-    stores: Sequence[tile.StoreOp],
+    stores: Sequence[Writer],
     parts: int,
 ) -> tuple[int, Cut] | None:
     """The stripes along an axis, behind how many stores whose rows they tear."""
@@ -125,32 +157,75 @@ def _cut_along(
     (size,) = sizes
     if size % parts or size < parts:
         return None
-    cut, torn = Cut(sums, axis, size), 0
-    for store in following(sums, rest, stores):
+    followers = followers_of(sums, rest)
+    if any(_is_decided_by(followers, store.operation, rest) for store in stores):
+        return None
+    cut, torn = Cut(sums, axis, size, followers), 0
+    for store in following(followers, stores):
         dim = cut.dim_of(store)
         if dim is None:
             return None
-        torn += dim == contiguous_dim(store.dst, store.dims)
+        torn += _tears_rows(store, dim)
     return torn, cut
 
 
-def following(
-    sums: Sequence[ir.Value], rest: Sequence[ir.Operation], stores: Sequence[tile.StoreOp]
-) -> list[tile.StoreOp]:
-    """Those of the stores that store what follows from the sums."""
+def _tears_rows(store: Writer, dim: int) -> bool:
+    """Whether stripes along a dimension of what is stored are parts of rows of the array."""
+    if isinstance(store, tile.StoreOp):
+        return dim == contiguous_dim(store.dst, store.dims)
+    row = contiguous_dim(store.dst, range(len(store.indices)))
+    return row is not None and _varies(store.indices[row], dim)
+
+
+def _varies(value: ir.Value, dim: int) -> bool:
+    """Whether coordinates differ along a dimension; so they do where that is not known."""
+    op, needed = defining_op(value), operands_in_stripes(value, dim)
+    if op is None or needed is None or isinstance(op.opview, (tile.LoadOp, tile.GatherOp)):
+        return True
+    if isinstance(op.opview, tile.IotaOp):
+        return op.opview.axis == dim
+    return any(_varies(*each) for each in needed)
+
+
+def followers_of(sums: Sequence[ir.Value], rest: Sequence[ir.Operation]) -> set[ir.Value]:
+    """The sums, and what the ops behind the loop make of them."""
     values = set(sums)
-    for op in rest:
+    for op in (inner for one in rest for inner in all_ops(one)):
         if any(operand in values for inner in all_ops(op) for operand in inner.operands):
             values.update(op.results)
-    return [store for store in stores if store.value in values]
+    return values
 
 
-def _is_read_alike(store: tile.StoreOp, rest: Sequence[ir.Operation]) -> bool:
+def following(followers: set[ir.Value], stores: Sequence[Writer]) -> list[Writer]:
+    """Those of the stores whose tile, or place, follows from the sums."""
+    return [store for store in stores if not followers.isdisjoint(store.operation.operands)]
+
+
+def _is_in_branches(op: ir.Operation, rest: Sequence[ir.Operation]) -> bool:
+    """Whether an op is one of the rest of a kernel, or in branches of it alone."""
+    while op not in rest:
+        op = op.parent
+        if op.name != "scf.if":
+            return False
+    return True
+
+
+def _is_decided_by(values: set[ir.Value], op: ir.Operation, rest: Sequence[ir.Operation]) -> bool:
+    """Whether one of these values decides about a branch around an op."""
+    while op not in rest:
+        op = op.parent
+        if not values.isdisjoint(op.operands):
+            return True
+    return False
+
+
+def _is_read_alike(store: Writer, rest: Sequence[ir.Operation]) -> bool:
     """Whether what reads the array behind the loop reads just what the store overwrites."""
     whole = whole_of(store.dst)
     readers = [one.opview for op in rest for one in find_ops(op, tile.LoadOp, tile.GatherOp)]
     return all(
         isinstance(read, tile.LoadOp)
+        and isinstance(store, tile.StoreOp)
         and (*read.offsets, *read.dims) == (*store.offsets, *store.dims)
         for read in readers
         if whole_of(read.array) == whole

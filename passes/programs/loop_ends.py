@@ -16,6 +16,7 @@ from tilec.passes.rewriting.free_ops import erase_unused, is_one_element, is_sca
 from tilec.passes.rewriting.loops import clone_mapped, is_inside, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, i1_constant, negated, truth_of
+from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import kernel_of
 
 _LESS, _GREATER = 2, 4
@@ -145,9 +146,7 @@ def _inline(branch: ir.Operation) -> None:
     *ops, last = [view.operation for view in block.operations]
     for op in ops:
         op.move_before(branch)
-    for result, value in zip(branch.results, list(last.operands), strict=True):
-        result.replace_all_uses_with(value)
-    branch.erase()
+    replace_op(branch, *list(last.operands))
 
 
 def _find_break(loop: ir.Operation) -> tuple[ir.Value, ir.Operation] | None:

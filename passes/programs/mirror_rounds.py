@@ -12,8 +12,8 @@ holds for all CTAs: what the one before read last is still there when this one b
 H200 bf16 and fp8 products of 8192 cubed came to 1.004 and 1.003 times their speed in bursts, to
 1.010 and 1.005 back to back. All CTAs turn together, so that neighbours go on reading alike.
 
-Only loops whose author permits any order of iterations: sums of floating-point numbers come out
-with other roundings.
+Only loops whose author permits any order of iterations run so, since sums of floating-point numbers
+come out with other roundings.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from mlir import ir
 from tilec.dialects.demands import demanded
 from tilec.passes.rewriting.loops import find_loops
 from tilec.passes.rewriting.scalars import binary, constant, scalar_op
+from tilec.passes.rewriting.values import replace_uses
 from tilec.terms.demands import ANY_ORDER
 
 
@@ -46,14 +47,13 @@ def mirror(loops: Sequence[ir.Operation], turns: Callable[[], ir.Value]) -> None
     for loop in loops:
         block = loop.regions[0].blocks[0]
         number = block.arguments[0]
-        uses = [(use.owner, use.operand_number) for use in number.uses]
+        uses = list(number.uses)
         with ir.InsertionPoint(loop), loop.location:
             both_ends = _first_and_last(loop)
         with ir.InsertionPoint.at_block_begin(block), loop.location:
             mirrored = binary("arith.subi", both_ends, number)
             place = scalar_op("arith.select", [odd, mirrored, number], number.type)
-        for owner, position in uses:
-            owner.operands[position] = place
+        replace_uses(uses, place)
 
 
 def _first_and_last(loop: ir.Operation) -> ir.Value:

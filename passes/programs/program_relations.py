@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, of_kind
 from tilec.dialects.effects import read_by
 from tilec.dialects.gpu_tile import ConvertLayoutOp
 from tilec.dialects.tile import ArrayOp, DotOp, LoadOp, ProgramIdOp, TransposeOp
@@ -15,7 +15,7 @@ from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.loops import enclosing_ops, find_loops, innermost_loop, terminator
 from tilec.passes.rewriting.scalars import binary, i32_constant, scalar_op
-from tilec.passes.rewriting.walk import all_ops
+from tilec.passes.rewriting.walk import blocks_in, find_ops
 
 _COMPARING = ("arith.cmpi", "arith.cmpf")
 _MOVED = (TransposeOp, ConvertLayoutOp)
@@ -55,17 +55,14 @@ def read_their_length(function: ir.Operation) -> bool:
     loops = find_loops(function)
     deciding = [list(loop.operands)[1] for loop in loops]
     deciding += [branch.operands[0] for loop in loops for branch in _branches(loop)]
-    return any(
-        program_axes([one]) and any(isinstance(op.opview, LoadOp) for op in ops_behind([one]))
-        for one in deciding
-    )
+    return any(program_axes([one]) and of_kind(ops_behind([one]), LoadOp) for one in deciding)
 
 
 def bring_operands(function: ir.Operation) -> bool:
     """Whether a loop loads what it multiplies: an rhs as it is, or all that an lhs is computed
     from (`dots/computed_lhs.py`). Copies for the next program can run ahead then; what else is
     loaded goes through registers of those who multiply."""
-    dots = [op.opview for op in all_ops(function) if isinstance(op.opview, DotOp)]
+    dots = [op.opview for op in find_ops(function, DotOp)]
     looping = [dot for dot in dots if innermost_loop(dot.operation) is not None]
     behind = [op.results[0] for dot in looping for op in ops_behind([dot.lhs]) if op.results]
     return any(map(_is_loaded_in_loop, [*behind, *(_untransposed(dot.rhs) for dot in looping)]))
@@ -86,7 +83,7 @@ def _is_loaded_in_loop(value: ir.Value) -> bool:
 def have_uneven_loops(function: ir.Operation) -> bool:
     """Whether memory says where a loop ends."""
     ends = [loop.operands[1] for loop in find_loops(function)]
-    return any(isinstance(op.opview, LoadOp) for op in ops_behind(ends))
+    return bool(of_kind(ops_behind(ends), LoadOp))
 
 
 def leave_some_out(function: ir.Operation) -> bool:
@@ -106,7 +103,7 @@ def _branches(op: ir.Operation) -> list[ir.Operation]:
 
 def _runs_in_both(branch: ir.Operation) -> bool:
     """Whether both sides of a branch hold loops."""
-    blocks = [block for region in branch.regions for block in region.blocks]
+    blocks = blocks_in(branch)
     ops = [[view.operation for view in block.operations] for block in blocks]
     return len(ops) == 2 and all(any(find_loops(op) for op in side) for side in ops)
 
@@ -123,7 +120,7 @@ def _chooses_zero(op: ir.Operation) -> bool:
 
 def program_axes(values: Iterable[ir.Value]) -> set[int]:
     """The axes of the grid that have a part in `values`."""
-    return {op.opview.axis for op in ops_behind(values) if isinstance(op.opview, ProgramIdOp)}
+    return {one.axis for one in of_kind(ops_behind(values), ProgramIdOp)}
 
 
 def _steps(values: Iterable[ir.Value]) -> set[int]:
@@ -133,7 +130,7 @@ def _steps(values: Iterable[ir.Value]) -> set[int]:
     next mostly the same one.
     """
     behind = ops_behind(values, lambda op: not (op.name in _COMPARING or read_by(op.opview)))
-    return {op.opview.axis for op in behind if isinstance(op.opview, ProgramIdOp)}
+    return {one.axis for one in of_kind(behind, ProgramIdOp)}
 
 
 def from_both_ends(number: ir.Value, total: ir.Value, ctas: ir.Value) -> ir.Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import of_kind, traced
 from tilec.dialects.demands import is_demanded
 from tilec.dialects.effects import whole_of
 from tilec.dialects.gpu_tile import LaunchCount, TileOrderOp
@@ -42,7 +42,7 @@ def why_apart(function: ir.Operation, target: Target) -> str | None:
     ops = [op.opview for op in all_ops(function)]
     if any(isinstance(op, _OWN) or may_write(op) or orders_memory(op) for op in ops):
         return "programs do what others could notice"
-    arrays = [op for op in ops if isinstance(op, ArrayOp)]
+    arrays = of_kind(ops, ArrayOp)
     written = [whole_of(op.array) for op in arrays if not op.is_load]
     if any(whole_of(op.array) in written for op in arrays if op.is_load):
         return "programs read what they write"
@@ -55,9 +55,5 @@ def _sides(dot: ir.Operation) -> list[ir.Value]:
 
 def _is_loaded(side: ir.Value, loop: ir.Operation) -> bool:
     """Whether an operand is a tile as the loop loads it, or its transpose."""
-    op = defining_op(side)
-    while op is not None and isinstance(op.opview, TransposeOp):
-        op = defining_op(op.operands[0])
-    if op is None or not isinstance(op.opview, LoadOp):
-        return False
-    return op.block == loop.regions[0].blocks[0]
+    load = traced(side, TransposeOp)[1].owner
+    return isinstance(load, LoadOp) and load.operation.block == loop.regions[0].blocks[0]

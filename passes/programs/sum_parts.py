@@ -1,11 +1,12 @@
-"""Which loop of a kernel several CTAs may run in parts, and add up what each has summed."""
+"""Which loop of a kernel several CTAs may share: each sums some of its iterations, and they add up
+what each has summed."""
 
 from __future__ import annotations
 
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, only_use, only_user
 from tilec.dialects.demands import demanded
 from tilec.dialects.gpu_tile import ClusterSendOp, SlotOp
 from tilec.dialects.tile import DotOp
@@ -118,17 +119,14 @@ def _is_sum(argument: ir.Value, end: ir.Value) -> bool:
         return False
     at = argument
     while at != end:
-        users = [use.owner for use in at.uses]
-        if len(users) != 1:
+        user = only_user(at)
+        if user is None or user.operation.block != argument.owner:
             return False
-        op = users[0].operation
-        if op.block != argument.owner:
-            return False
-        after = _summed(op, at)
+        after = _summed(user.operation, at)
         if after is None:
             return False
         at = after
-    return len(list(at.uses)) == 1
+    return only_use(at) is not None
 
 
 def _summed(op: ir.Operation, at: ir.Value) -> ir.Value | None:

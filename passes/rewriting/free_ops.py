@@ -9,7 +9,7 @@ from mlir import ir
 
 from tilec.dialects.def_use import constant_attribute, defining_op
 from tilec.dialects.elementwise import is_elementwise
-from tilec.dialects.op import TileOp
+from tilec.dialects.op import class_of
 from tilec.dialects.tile import LoadOp
 from tilec.dialects.types import is_tile, shape
 from tilec.passes.rewriting.walk import is_pure
@@ -17,9 +17,9 @@ from tilec.passes.rewriting.walk import is_pure
 
 def is_scalar(op: ir.Operation) -> bool:
     """Whether an op computes scalars, positions and views, of scalars alone."""
-    view = op.opview
-    if isinstance(view, TileOp):
-        return view.PURE and view.by_one_thread() and not view.COMMON
+    kind = class_of(op)
+    if kind is not None:
+        return kind.PURE and not kind.COMMON and op.opview.by_one_thread()
     scalar = op.name.startswith("arith.") or op.name == "memref.dim"
     return scalar and not any(is_tile(v) for v in [*op.operands, *op.results])
 
@@ -27,9 +27,8 @@ def is_scalar(op: ir.Operation) -> bool:
 def is_one_element(op: ir.Operation) -> bool:
     """Whether an op loads one element of an array, which any number of threads may do, or takes it
     out of its tile."""
-    view = op.opview
-    if isinstance(view, LoadOp):
-        return not shape(view.result)
+    if op.name == LoadOp.OPERATION_NAME:
+        return not shape(op.results[0])
     return op.name == "tensor.extract" and not shape(op.operands[0])
 
 
@@ -44,9 +43,9 @@ def is_total(op: ir.Operation) -> bool:
 
 def stays_in_thread(op: ir.Operation) -> bool:
     """Whether each thread computes its elements of a tile without those of others."""
-    view = op.opview
-    if isinstance(view, TileOp):
-        return view.IN_THREAD
+    kind = class_of(op)
+    if kind is not None:
+        return kind.IN_THREAD
     return is_elementwise(op) or op.name == "tensor.splat"
 
 

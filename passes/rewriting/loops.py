@@ -92,32 +92,10 @@ def with_iteration_arguments(
     The new loop has the old one's body, attributes and results; its new block arguments come back
     with it. They are yielded unchanged: the caller replaces the last operands of the terminator.
     """
-    old = loop.regions[0].blocks[0]
-    types = [argument.type for argument in old.arguments]
-    added = [init.type for init in inits]
-    new = ir.Operation.create(
-        "scf.for",
-        results=[*(result.type for result in loop.results), *added],
-        operands=[*loop.operands, *inits],
-        attributes=dict(loop.attributes.items()),
-        regions=1,
-        ip=ir.InsertionPoint(loop),
-        loc=loop.location,
-    )
-    block = new.regions[0].blocks.append(
-        *types, *added, arg_locs=[loop.location] * (len(types) + len(added))
-    )
-    (*kept,) = list(block.arguments)[: len(types)]
-    fresh = list(block.arguments)[len(types) :]
-    for before, after in zip(old.arguments, kept, strict=True):
-        before.replace_all_uses_with(after)
-    for view in list(old.operations):
-        block.append(view.operation)
-    *_, last = block.operations
-    replace_yield(last.operation, [*last.operands, *fresh])
-    for before, after in zip(loop.results, new.results, strict=False):
-        before.replace_all_uses_with(after)
-    loop.erase()
+    new = _with_more(loop, inits, [init.type for init in inits])
+    body = new.regions[0].blocks[0]
+    fresh = [body.add_argument(init.type, new.location) for init in inits]
+    _yield_also(body, fresh)
     return new, fresh
 
 
@@ -125,28 +103,13 @@ def without_iteration_argument(loop: ir.Operation, number: int) -> ir.Operation:
     """Rebuilds `loop` (scf.for) in front of itself without one loop-carried value; the old shell
     stays, empty, for the caller to replace its results and erase it. Nothing but the body's yield
     may use the value by then."""
-    old = loop.regions[0].blocks[0]
-    inits = all_but(list(loop.operands)[3:], number)
-    new = ir.Operation.create(
-        "scf.for",
-        results=[value.type for value in inits],
-        operands=[*list(loop.operands)[:3], *inits],
-        attributes=dict(loop.attributes.items()),
-        regions=1,
-        ip=ir.InsertionPoint(loop),
-        loc=loop.location,
-    )
-    kept = all_but(list(old.arguments), 1 + number)
-    block = new.regions[0].blocks.append(
-        *(a.type for a in kept), arg_locs=[loop.location] * len(kept)
-    )
-    last = terminator(old)
+    results = all_but(list(loop.results), number)
+    new = _moved(loop, all_but(list(loop.operands), 3 + number), [r.type for r in results])
+    body = new.regions[0].blocks[0]
+    last = terminator(body)
     replace_yield(last, all_but(list(last.operands), number))
-    for before, after in zip(kept, block.arguments, strict=True):
-        before.replace_all_uses_with(after)
-    for view in list(old.operations):
-        block.append(view.operation)
-    for before, after in zip(all_but(list(loop.results), number), new.results, strict=True):
+    body.erase_argument(1 + number)
+    for before, after in zip(results, new.results, strict=True):
         before.replace_all_uses_with(after)
     return new
 
@@ -171,14 +134,12 @@ def clone_mapped(op: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> ir.Opera
 
 def behind(op: ir.Operation) -> ir.Operation:
     """The op that follows `op` in its block."""
-    block = [view.operation for view in op.block.operations]
-    return block[block.index(op) + 1]
+    return ir.InsertionPoint.after(op).ref_operation.operation
 
 
 def terminator(block: ir.Block) -> ir.Operation:
     """The last op of a block."""
-    *_, last = block.operations
-    return last.operation
+    return block.operations[-1].operation
 
 
 def replace_yield(old: ir.Operation, values: Sequence[ir.Value]) -> None:
@@ -192,58 +153,61 @@ def replace_yield(old: ir.Operation, values: Sequence[ir.Value]) -> None:
 def with_results(branch: ir.Operation, yielded: Sequence[ir.Value]) -> ir.Operation:
     """Rebuilds `branch` (scf.if) with further results, for which both its blocks yield `yielded`,
     values from outside: the caller replaces the last operands of a terminator."""
-    types = [*(result.type for result in branch.results), *(value.type for value in yielded)]
-    new = ir.Operation.create(
-        "scf.if",
-        results=types,
-        operands=list(branch.operands),
-        attributes=dict(branch.attributes.items()),
-        regions=2,
-        ip=ir.InsertionPoint(branch),
-        loc=branch.location,
-    )
-    for old, region in zip(branch.regions, new.regions, strict=True):
-        block = region.blocks.append()
-        for view in list(old.blocks[0].operations) if old.blocks else ():
-            block.append(view.operation)
-        if old.blocks:
-            last = terminator(block)
-            replace_yield(last, [*last.operands, *yielded])
+    new = _with_more(branch, (), [value.type for value in yielded])
+    for region in new.regions:
+        if region.blocks:
+            _yield_also(region.blocks[0], yielded)
         else:
-            with ir.InsertionPoint(block), branch.location:
+            with ir.InsertionPoint(region.blocks.append()), new.location:
                 ir.Operation.create("scf.yield", operands=list(yielded))
-    for before, after in zip(branch.results, new.results, strict=False):
-        before.replace_all_uses_with(after)
-    branch.erase()
     return new
 
 
 def with_while_argument(loop: ir.Operation, init: ir.Value) -> tuple[ir.Operation, ir.Value]:
     """Rebuilds `loop` (scf.while) with one more value that starts as `init`, goes through its
     condition, and is yielded unchanged; the argument of its body comes back with it."""
-    new = ir.Operation.create(
-        "scf.while",
-        results=[*(result.type for result in loop.results), init.type],
-        operands=[*loop.operands, init],
-        attributes=dict(loop.attributes.items()),
-        regions=2,
-        ip=ir.InsertionPoint(loop),
-        loc=loop.location,
-    )
-    for old, region in zip(loop.regions, new.regions, strict=True):
-        types = [*(a.type for a in old.blocks[0].arguments), init.type]
-        block = region.blocks.append(*types, arg_locs=[loop.location] * len(types))
-        for before, after in zip(old.blocks[0].arguments, block.arguments, strict=False):
-            before.replace_all_uses_with(after)
-        for view in list(old.blocks[0].operations):
-            block.append(view.operation)
-        last = terminator(block)
-        replace_yield(last, [*last.operands, block.arguments[len(types) - 1]])
-    for before, after in zip(loop.results, new.results, strict=False):
+    new = _with_more(loop, [init], [init.type])
+    for region in new.regions:
+        argument = region.blocks[0].add_argument(init.type, new.location)
+        _yield_also(region.blocks[0], [argument])
+    return new, argument
+
+
+def _with_more(
+    op: ir.Operation, operands: Sequence[ir.Value], results: Sequence[ir.Type]
+) -> ir.Operation:
+    """Rebuilds a loop or branch with further operands and results."""
+    types = [*(result.type for result in op.results), *results]
+    new = _moved(op, [*op.operands, *operands], types)
+    for before, after in zip(op.results, new.results, strict=False):
         before.replace_all_uses_with(after)
-    loop.erase()
-    body = new.regions[1].blocks[0].arguments
-    return new, body[len(body) - 1]
+    op.erase()
+    return new
+
+
+def _moved(
+    op: ir.Operation, operands: Sequence[ir.Value], results: Sequence[ir.Type]
+) -> ir.Operation:
+    """Makes an op like `op`, in front of it, with its attributes and blocks, which `op` loses."""
+    new = ir.Operation.create(
+        op.name,
+        results=list(results),
+        operands=list(operands),
+        attributes=dict(op.attributes.items()),
+        regions=len(op.regions),
+        ip=ir.InsertionPoint(op),
+        loc=op.location,
+    )
+    for old, region in zip(op.regions, new.regions, strict=True):
+        for block in list(old.blocks):
+            block.append_to(region)
+    return new
+
+
+def _yield_also(block: ir.Block, values: Sequence[ir.Value]) -> None:
+    """Has a block yield `values` behind what it yields."""
+    last = terminator(block)
+    replace_yield(last, [*last.operands, *values])
 
 
 COUNTED = ("scf.for", "scf.if", "scf.while")

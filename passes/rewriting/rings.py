@@ -1,9 +1,10 @@
-"""Rings as rewrites make and change them."""
+"""Rings as rewrites make them."""
 
 from __future__ import annotations
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.gpu_tile import MakeRingOp
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.walk import kernel_of
@@ -16,13 +17,6 @@ def make_ring(
     function = kernel_of(inside)
     body = function.regions[0].blocks[0]
     first = next(iter(body.operations)).operation
-    rings = [view.operation for view in body.operations if isinstance(view, MakeRingOp)]
-    with ir.InsertionPoint(behind(rings[-1]) if rings else first), inside.location:
+    rings = of_kind(body.operations, MakeRingOp)
+    with ir.InsertionPoint(behind(rings[-1].operation) if rings else first), inside.location:
         return MakeRingOp.build(slots=slots, fills=fills, releases=releases)
-
-
-def set_ring(ring: MakeRingOp, **counts: int) -> None:
-    """Gives a ring other `slots`, `fills` or `releases`."""
-    i32 = ir.IntegerType.get_signless(32, ring.operation.context)
-    for name, count in counts.items():
-        ring.operation.attributes[name] = ir.IntegerAttr.get(i32, count)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.dialects.def_use import constant_attribute
+from tilec.dialects.def_use import constant_attribute, constant_element
 from tilec.dialects.types import element, is_tile, with_element
 
 
@@ -85,14 +85,5 @@ def truth_of(value: ir.Value) -> bool | None:
 
 def is_zero(value: ir.Value) -> bool:
     """Whether a number, or each of a tile, is a constant zero, no negative one."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
-        return False
-    attribute = owner.operation.attributes["value"]
-    if isinstance(attribute, ir.DenseElementsAttr):
-        return attribute.is_splat and _is_positive_zero(attribute.get_splat_value())
-    return isinstance(attribute, (ir.FloatAttr, ir.IntegerAttr)) and _is_positive_zero(attribute)
-
-
-def _is_positive_zero(number: ir.Attribute) -> bool:
-    return number.value == 0 and not str(number).startswith("-")
+    number = constant_element(value)
+    return number is not None and number.value == 0 and not str(number).startswith("-")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.passes.rewriting.control import for_loop
 from tilec.passes.rewriting.loops import clone_mapped, terminator
 from tilec.passes.rewriting.scalars import binary, constant
 
@@ -18,15 +19,7 @@ def unroll(loop: ir.Operation, times: int) -> ir.Operation:
         # Rounded towards zero, so that a loop without iterations has none in either part.
         turns = binary("arith.divsi", binary("arith.subi", upper, lower), span)
         end = binary("arith.addi", lower, binary("arith.muli", turns, span))
-        main = ir.Operation.create(
-            "scf.for",
-            results=[init.type for init in inits],
-            operands=[lower, end, span, *inits],
-            attributes=dict(loop.attributes.items()),
-            regions=1,
-        )
-    types = [argument.type for argument in body.arguments]
-    block = main.regions[0].blocks.append(*types, arg_locs=[loop.location] * len(types))
+        main, block = for_loop([lower, end, span], inits, loop)
     with ir.InsertionPoint(block), loop.location:
         _clone_iterations(body, step, list(block.arguments), times)
     for number, value in enumerate((end, *main.results)):

@@ -10,7 +10,7 @@ from mlir import ir
 from mlir.rewrite import RewritePatternSet, walk_and_apply_patterns
 
 from tilec.dialects.gpu_tile import AllocOp, BufferView, RoleOp
-from tilec.dialects.op import TileOp
+from tilec.dialects.op import class_of
 
 MODULES = ("builtin.module", "gpu.module")
 """Ops that hold functions."""
@@ -34,8 +34,13 @@ def kernel_of(op: ir.Operation) -> ir.Operation:
 
 def is_pure(op: ir.Operation) -> bool:
     """Whether an op of our dialects does nothing but compute its results."""
-    view = op.opview
-    return isinstance(view, TileOp) and view.PURE
+    kind = class_of(op)
+    return kind is not None and kind.PURE
+
+
+def is_of(op: ir.Operation, *kinds: type) -> bool:
+    """Whether an op is of one of these classes, as `isinstance` of its view says."""
+    return op.name in _names_of(kinds)
 
 
 def all_ops(inside: ir.Operation, *, inner_first: bool = False) -> list[ir.Operation]:
@@ -49,6 +54,16 @@ def all_ops(inside: ir.Operation, *, inner_first: bool = False) -> list[ir.Opera
 
     inside.walk(note, ir.WalkOrder.POST_ORDER if inner_first else ir.WalkOrder.PRE_ORDER)
     return found
+
+
+def blocks_in(op: ir.Operation) -> list[ir.Block]:
+    """The blocks of an op's regions, in order.
+
+    Regions are counted here: MLIR ends an iteration over them by a C++ exception, which takes 4 us,
+    and most ops have none.
+    """
+    regions = op.regions
+    return [block for number in range(len(regions)) for block in regions[number].blocks]
 
 
 def find_ops(inside: ir.Operation, *kinds: type) -> list[ir.Operation]:
@@ -114,7 +129,8 @@ def _has_jumps(op: ir.Operation) -> bool:
     """Whether a function, or one of a module's, has several blocks."""
     if op.name in MODULES:
         return any(_has_jumps(view.operation) for view in op.regions[0].blocks[0].operations)
-    return any(len(region.blocks) > 1 for region in op.regions)
+    regions = op.regions
+    return any(len(regions[number].blocks) > 1 for number in range(len(regions)))
 
 
 def role_of(op: ir.Operation) -> ir.Operation | None:

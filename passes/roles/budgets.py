@@ -5,10 +5,10 @@ through the load role's registers, what they take decides:
 
 1. The tiles move to the role's own threads, which hold more of each.
 2. If they are too many at once, the role turns to one buffer after the other, and loads in pieces
-   what fills one (`copies/fill_pieces.py`). Where it would spill the others keep the least that
-   they need. If that does not do they come first: what they spill, they spill between products,
-   the load role ahead of its readers. The report says so, and the author gets a
-   PerformanceWarning.
+   what fills one (`copies/fill_pieces.py`). If it would still spill, the other roles keep only the
+   least that they need. If even that does not suffice, the others get theirs first, since they
+   would spill between products and the load role spills ahead of its readers. The report says so,
+   and the author gets a PerformanceWarning.
 3. If there is room for all that an iteration loads twice, the loads run one ahead (`loads_ahead`).
 """
 
@@ -78,9 +78,8 @@ def share_registers(
             f"about {taken} for a thread of role 'load', which has {left}",
             "its loads pass through them: the rest is spilled to memory",
         )
-    i32 = ir.IntegerType.get_signless(32)
     for name, role in roles.items():
-        role.operation.attributes["registers"] = ir.IntegerAttr.get(i32, shapes[name].registers)
+        role.registers = shapes[name].registers
 
 
 def _shapes(plan: Plan, least: int, live: int) -> Mapping[str, RoleShape]:

@@ -1,4 +1,4 @@
-"""How insert-async-copies has warps of their own fill what no tensor copy can.
+"""How insert-async-copies prepares buffers that no tensor copy fills for a load role.
 
 Before:   %t = "tile.load"(%a, %m, %k) ...   %u = elementwise work on %t
           "gpu_tile.buffer_store"(%u, %s)   "gpu_tile.wgmma"(%s, ...)
@@ -9,10 +9,10 @@ After:    %ring = "gpu_tile.make_ring"() {fills = threads ...}                  
           "gpu_tile.buffer_store"(%u, %s)    "gpu_tile.ring_publish"(%ring, %slot) {by = "warp"}
           "gpu_tile.ring_wait"(%ring, %count)
 
-So far every thread fills and waits; specialize-warps makes the ring longer and moves the filling,
-with the loads and the work between, to a load role. Only where the author demands roles, or where
-it pays beside tensor copies (`worthwhile_fills`): elsewhere cp.async is issued by the threads that
-multiply (pipeline-loops).
+Here every thread still fills and waits; specialize-warps makes the ring longer and moves the
+filling, with the loads and the work between, to a load role. That is done where the author demands
+roles, or where it pays beside tensor copies (`worthwhile_fills`); elsewhere the threads that
+multiply issue cp.async (pipeline-loops).
 
 1. A buffer qualifies if a matrix instruction reads it from there and its tile follows from loads,
    gathers and what a thread does with its own elements (`program_slice`).
@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op, of_kind, users
+from tilec.dialects.def_use import defining_op, of_kind, traced, users
 from tilec.dialects.effects import is_product
 from tilec.dialects.gpu_tile import (
     AllocOp,
@@ -42,14 +42,14 @@ from tilec.dialects.gpu_tile import (
     TmaLoadOp,
 )
 from tilec.dialects.gpu_tile.ring import COPIES
-from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.dialects.gpu_tile.types import buffer_of, is_tensor_buffer
 from tilec.dialects.types import shape
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.index_runs import index_run
-from tilec.passes.analysis.vector_width import element_bytes, provable_width
+from tilec.passes.analysis.vector_width import access_width, element_bytes
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.buffer_fills import (
     SMALLEST_COPY,
@@ -64,9 +64,9 @@ from tilec.passes.copies.buffer_fills import (
     why_no_copy,
 )
 from tilec.passes.rewriting.free_ops import erase_unused
-from tilec.passes.rewriting.loops import add_counter, behind, find_loops, why_no_counter
+from tilec.passes.rewriting.loops import add_counter, behind, find_loops, in_block, why_no_counter
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
-from tilec.passes.rewriting.rings import make_ring, set_ring
+from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.roles.program_slice import Slice
 
 
@@ -142,16 +142,14 @@ def _is_thin(op: Read) -> bool:
 
 def _is_loaded(value: ir.Value) -> bool:
     """Whether a tile is one in memory, maybe transposed."""
-    while not isinstance(value.owner, ir.Block) and isinstance(value.owner, tile.TransposeOp):
-        value = value.owner.src
-    return isinstance(value.owner, tile.LoadOp)
+    return isinstance(traced(value, tile.TransposeOp)[1].owner, tile.LoadOp)
 
 
 def _width(op: Read, facts: Divisibility) -> int:
     """The number of elements that one access of a load or gather may move."""
     if isinstance(op, tile.GatherOp):
         return index_run(op, facts)[1]
-    return provable_width(facts, op.src, op.offsets, op.dims)[0]
+    return access_width(op, facts)[0]
 
 
 def fill_by_roles(
@@ -190,6 +188,8 @@ def _fill(
     function: ir.Operation, store: BufferStoreOp, facts: Divisibility, context: PassContext
 ) -> _RoleFill | str:
     """Plans how a load role fills a buffer, or says why it cannot."""
+    if is_tensor_buffer(store.dst):
+        return "its product reads it from tensor memory, which the warps that compute fill"
     reason = Slice(function, [store.operation], tiles=True).refusal
     reason = reason or _hazard(function, store.operation, loads_for(function, store))
     return reason if reason is not None else _planned(store, facts, context)
@@ -208,9 +208,9 @@ def _hazard(function: ir.Operation, store: ir.Operation, loads: Sequence[Read]) 
 
 def _planned(store: BufferStoreOp, facts: Divisibility, context: PassContext) -> _RoleFill:
     value, order = store.value, list(range(len(buffer_of(store.dst).shape)))
-    while isinstance(value.owner, tile.TransposeOp):
-        order = [value.owner.permutation[d] for d in order]
-        value = value.owner.src
+    transposes, value = traced(value, tile.TransposeOp)
+    for transpose in transposes:
+        order = [transpose.permutation[d] for d in order]
     load = value.owner
     if not isinstance(load, Read):
         op = defining_op(value)
@@ -249,7 +249,7 @@ def _first_reader(fill: _RoleFill) -> ir.Operation:
 
 def _first(users: Iterable[ir.OpView], block: ir.Block) -> ir.Operation:
     """The first op of a block that is, or holds, one of `users`."""
-    around = [_in_block(user.operation, block) for user in users]
+    around = [in_block(user.operation, block) for user in users]
     return next(view.operation for view in block.operations if view.operation in around)
 
 
@@ -262,12 +262,6 @@ def _wait_beside(reader: ir.Operation) -> RingWaitOp | None:
         if waiting and _first(waiting, reader.block) == reader:
             return wait
     return None
-
-
-def _in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:
-    while op.block != block:
-        op = op.parent
-    return op
 
 
 def _count(store: ir.Operation) -> ir.Value:
@@ -323,9 +317,8 @@ def _emit_group(group: Sequence[_RoleFill], wait: RingWaitOp, context: PassConte
         if stores:
             RingPublishOp.build(ring, turn.results[0], by="warp")
     _move_readers_behind(wait, group)
-    made = ring.owner.opview
-    more = arrivals(copies, stores, context.num_warps, context.target.warp_size)
-    set_ring(made, fills=made.fills + more)
+    made, warps = ring.owner.opview, context.num_warps
+    made.fills += arrivals(copies, stores, warps, context.target.warp_size)
     for fill in group:
         if fill.load is not None:
             value = fill.store.value

@@ -42,7 +42,7 @@ from tilec.dialects.gpu_tile import (
     TmaLoadOp,
 )
 from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS
-from tilec.dialects.gpu_tile.types import TensorBuffer, tensor_buffer_of
+from tilec.dialects.gpu_tile.types import tensor_buffer_of
 from tilec.dialects.types import is_tile
 from tilec.hardware.tensor_memory import COLUMNS
 from tilec.passes.analysis.dependence import is_read
@@ -50,7 +50,8 @@ from tilec.passes.rewriting.free_ops import is_one_element, is_scalar, stays_in_
 from tilec.passes.rewriting.loops import add_counter, behind, enclosing_ops, find_loops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.rings import make_ring
-from tilec.passes.rewriting.walk import alloc_of
+from tilec.passes.rewriting.values import replace_op
+from tilec.passes.rewriting.walk import alloc_of, blocks_in
 
 
 @dataclass
@@ -114,7 +115,7 @@ def _is_simple(view: ir.OpView) -> bool:
     the numbers that copies need, branches of these, copies and waits."""
     op, known = view.operation, (AllocOp, TmaLoadOp, ThreadCopy, RingAnnounceOp, RingWaitOp)
     if op.name == "scf.if":
-        blocks = (block for region in op.regions for block in region.blocks)
+        blocks = blocks_in(op)
         return all(_is_simple(inner) for block in blocks for inner in block.operations)
     if op.name == "scf.yield":
         return not any(is_tile(value) for value in op.operands)
@@ -182,11 +183,7 @@ def _slots(products: Products) -> int:
 
 def _slots_of(alloc: AllocOp, slots: int) -> ir.Value:
     one = tensor_buffer_of(alloc.result)
-    if slots == 1:
-        return AllocOp.build(results=[one.type()])
-    return AllocOp.build(
-        results=[TensorBuffer((slots, *one.shape), one.element, one.layout).type()]
-    )
+    return AllocOp.build(results=[(one.with_slots(slots) if slots > 1 else one).type()])
 
 
 class _Rewrite:
@@ -260,6 +257,4 @@ def drop_shell(loop: ir.Operation) -> None:
     counts of turns that others take, nobody does."""
     if any(is_read(result) for result in loop.results):
         return
-    for result, init in zip(loop.results, list(loop.operands)[3:], strict=True):
-        result.replace_all_uses_with(init)
-    loop.erase()
+    replace_op(loop, *list(loop.operands)[3:])

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from mlir import ir
 
 from tilec.dialects.def_use import of_kind
-from tilec.dialects.effects import is_product, until
 from tilec.dialects.gpu_tile import RoleOp
 from tilec.dialects.gpu_tile.role import entry_registers, total_warps
-from tilec.dialects.op import TileOp
+from tilec.dialects.op import names_where
 from tilec.passes.analysis.register_pressure import Peak, peak, tiles_apart
 from tilec.passes.contract import PassContext
-from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rewriting.walk import ops_named
 from tilec.passes.roles.threads import runs_in_one_thread
 
 ROLE_ADDRESSES = 6
@@ -53,7 +53,11 @@ def parts_of(function: ir.Operation, context: PassContext) -> list[Part]:
             Part(f"role '{role.name}'", role.body, role.registers or entry, ROLE_ADDRESSES)
             for role in roles
         ]
-    ops = find_ops(function, TileOp)
-    products = [op.block for op in ops if is_product(op.opview) and until(op.opview)]
+    products = [op.block for op in ops_named(function, _asynchronous_products())]
     beside = BETWEEN_PRODUCTS if len(products) > len(set(products)) else 0
     return [Part("a thread", body, entry, beside)]
+
+
+@functools.cache
+def _asynchronous_products() -> frozenset[str]:
+    return names_where(lambda kind: kind.PRODUCT and kind.UNTIL is not None)

@@ -1,4 +1,4 @@
-"""How many slots rings of buffers have that a role of its own keeps full."""
+"""How many slots a ring has that a role keeps full."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import MmaOp, RingSlotOp, Tcgen05MmaOp, WgmmaOp
+from tilec.dialects.gpu_tile import MmaOp, RingSlotOp, Tcgen05MmaOp, WgmmaFenceOp, WgmmaOp
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.hardware.ring_stages import BARRIER_BYTES, CTAS, USUAL_STAGES, ring_stages
 from tilec.passes.analysis.placement import shared_bytes
@@ -17,6 +17,7 @@ from tilec.passes.demands.loops import STAGES
 from tilec.passes.programs.answers import answer_bytes
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import enclosing_ops, innermost_loop
+from tilec.passes.rewriting.scalars import is_zero
 from tilec.passes.rewriting.walk import find_ops
 from tilec.passes.roles.registers import plan_roles
 from tilec.passes.roles.rings import Ring
@@ -55,12 +56,20 @@ def is_outer(ring: Ring) -> bool:
     return any(innermost_loop(op) != own for op in find_ops(ring.loop, *_MANY))
 
 
+def _sums_anew(ring: Ring) -> bool:
+    """Whether a product of each turn starts from zero, so that threads wait for it and compute with
+    it before the next: tensor cores are idle meanwhile, but for another CTA's products."""
+    fences = find_ops(ring.loop, WgmmaFenceOp)
+    return any(is_zero(fence.opview.acc) for fence in fences)
+
+
 def slots_that_fit(
     function: ir.Operation, rings: Sequence[Ring], context: PassContext, *, multiply: bool
 ) -> tuple[int, int]:
     """Slots of every ring beside the other buffers, which each team has for itself, and those of
-    rings around loops: few where more CTAs of short programs, or a second one, then fit on the
-    multiprocessor (`short_programs.py`); else as many, or one where the others would have one, too.
+    rings around loops: few where more CTAs of short programs (`short_programs.py`), or a second one
+    of programs whose threads wait for products, then fit on the multiprocessor; else as many, or
+    one where the others would have one, too.
     `multiply`: whether products get a role of their own."""
     other = shared_bytes(function, without=[alloc for ring in rings for alloc in ring.allocs])
     other *= teams_of(function)
@@ -79,7 +88,8 @@ def slots_that_fit(
         found = slots_beside(ctas, sizes, other, turns, context.target)
         if found is not None:
             return min(found[0], stages), min(found[1], stages)
-    found = _slots_of_two(function, other, each, once, context) if around else None
+    waits = around or any(map(_sums_anew, leaders))
+    found = _slots_of_two(function, other, each, once, context) if waits else None
     if found is not None:
         return found
     if stages > 1 or not around or not each:

@@ -28,7 +28,7 @@ from tilec.dialects.gpu_tile.ring import COPIES
 from tilec.passes.analysis.async_readers import awaited, ends_with_products
 from tilec.passes.copies.buffer_fills import products_of
 from tilec.passes.rewriting.loops import enclosing_ops, terminator
-from tilec.passes.rewriting.op_tables import OpMap, order_of
+from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.walk import find_ops, users_of
 
 Copy = TmaLoadOp | ThreadCopy | BufferStoreOp
@@ -195,11 +195,13 @@ def _known_readers(ring: Ring) -> list[ir.Operation]:
     return [reader for reader in readers if reader is not None]
 
 
-def share_rings(rings: list[Ring]) -> list[tuple[ir.Operation, int, ir.Value]]:
+def share_rings(rings: list[Ring], multiplied: OpSet) -> list[tuple[ir.Operation, int, ir.Value]]:
     """Marks rings of loops that follow each other, or of which one runs, and may go on with those
     of the first.
 
-    Returns per such loop what `go_on` needs: the counts, and so the phases, run on.
+    Returns per such loop what `go_on` needs: the counts, and so the phases, run on. `multiplied`:
+    loops whose slots a multiply role reads. A ring is read by one role: where another has turns in
+    between, a wait for a slot's phase may find the phase before the last one, which looks the same.
     """
     followers: list[tuple[ir.Operation, int, ir.Value]] = []
     by_loop: OpMap[list[Ring]] = OpMap()
@@ -207,7 +209,7 @@ def share_rings(rings: list[Ring]) -> list[tuple[ir.Operation, int, ir.Value]]:
         by_loop.setdefault(ring.loop, []).append(ring)
     seen: dict[tuple[object, ...], tuple[list[Ring], ir.Operation]] = {}
     for loop, own in by_loop.items():
-        key = (_sequence(loop), *(ring.signature for ring in own))
+        key = (_sequence(loop), loop in multiplied, *(ring.signature for ring in own))
         leaders, previous = seen.get(key, (own, None))
         seen[key] = (leaders, loop)
         if previous is None or loop.name != "scf.for":

@@ -5,9 +5,8 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.dialects.gpu_tile.types import is_pending
-from tilec.dialects.op import TileOp
-from tilec.dialects.types import is_tile
+from tilec.dialects.gpu_tile.types import is_tiled
+from tilec.dialects.op import TileOp, class_of
 from tilec.passes.rewriting.free_ops import is_one_element
 from tilec.passes.rewriting.walk import find_ops
 
@@ -44,11 +43,8 @@ def runs_in_one_warp(role: gpu_tile.RoleOp) -> bool:
 
 def _is_for_one_thread(op: ir.Operation) -> bool:
     name = op.name
-    if not name.startswith(_SCALAR_PREFIXES):
-        view = op.opview
-        if not (isinstance(view, TileOp) and view.by_one_thread()):
-            return False
+    is_ours = class_of(op) is not None and op.opview.by_one_thread()
+    if not is_ours and not name.startswith(_SCALAR_PREFIXES):
+        return False
     # A constant tile that was moved in here has no instruction of its own.
-    return name == "arith.constant" or not any(
-        is_tile(v) or is_pending(v) for v in (*op.operands, *op.results)
-    )
+    return name == "arith.constant" or not any(map(is_tiled, (*op.operands, *op.results)))

@@ -1,4 +1,4 @@
-"""Tiles that move into a role of fewer warps than their layouts count, and wait there for nobody.
+"""How tiles move into a role that has fewer warps than their layouts count, a few tiles at a time.
 
 `fold_threads`: each thread takes over what two (four, ...) did: the slowest modes of the threads
 become the slowest of the registers, in every layout alike, so that what held the same elements in
@@ -15,6 +15,8 @@ from tilec.dialects.gpu_tile.types import layout_attr, layout_of
 from tilec.dialects.types import element, is_tile, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout, Mode, normalize
+from tilec.passes.rewriting.values import retype
+from tilec.passes.rewriting.walk import blocks_in
 
 
 def folded(layout: Layout, factor: int) -> Layout:
@@ -43,27 +45,22 @@ def fold_threads(block: ir.Block, factor: int) -> None:
         op = view.operation
         for result in op.results:
             _fold(result, factor)
-        if op.name == "arith.constant" and is_tile(op.results[0]):
-            splat = op.attributes["value"].get_splat_value()
-            op.attributes["value"] = ir.DenseElementsAttr.get_splat(op.results[0].type, splat)
-        for region in op.regions:
-            for inner in region.blocks:
-                fold_threads(inner, factor)
+        for inner in blocks_in(op):
+            fold_threads(inner, factor)
 
 
 def _fold(value: ir.Value, factor: int) -> None:
     if is_tile(value):
         layout = layout_attr(folded(layout_of(value), factor))
-        value.set_type(tile_type(shape(value), element(value), layout))
+        retype(value, tile_type(shape(value), element(value), layout))
 
 
 def sink_tiles(block: ir.Block) -> None:
     """Moves what makes tiles in a block, or inside its ops, next to what takes them first."""
     for view in reversed(list(block.operations)):
         op = view.operation
-        for region in op.regions:
-            for inner in region.blocks:
-                sink_tiles(inner)
+        for inner in blocks_in(op):
+            sink_tiles(inner)
         users = [use.owner.operation for result in op.results for use in result.uses]
         if any(map(is_tile, op.results)) and all(user.block == block for user in users):
             first = next((v.operation for v in block.operations if v.operation in users), None)

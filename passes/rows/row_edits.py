@@ -10,6 +10,7 @@ from tilec.dialects import tile
 from tilec.dialects.def_use import of_kind
 from tilec.dialects.types import element, shape
 from tilec.passes.rewriting.scalars import scalar_op
+from tilec.passes.rewriting.values import replace_uses
 from tilec.passes.rows.row_kernels import Access
 
 
@@ -38,4 +39,4 @@ def move_columns(
                 if element(type_) != by.type:
                     number = scalar_op("arith.index_cast", [by], element(type_))
                 column = moved(iota.result, scalar_op("tensor.splat", [number], type_))
-                use.owner.operation.operands[use.operand_number] = column
+                replace_uses([use], column)

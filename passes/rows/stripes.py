@@ -11,21 +11,19 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.effects import whole_of
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.hardware.sizes import SECTOR_BYTES, VECTOR_BYTES
 from tilec.hardware.target import Feature, Target
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import element_bytes
-from tilec.passes.demands.kernels import MOST_STRIPES, STRIPES, is_in_line, stripes_of
+from tilec.passes.demands.kernels import MOST_STRIPES, STRIPES, few_of, is_in_line, stripes_of
 from tilec.passes.layouts.op_costs import words
+from tilec.passes.rewriting.loops import are_alternatives, enclosing_ops
+from tilec.passes.rewriting.op_tables import order_of
 from tilec.passes.rewriting.walk import find_ops
-from tilec.passes.rows.row_kernels import (
-    RowKernel,
-    find_rows,
-    is_row,
-    row_axis,
-)
+from tilec.passes.rows.row_kernels import RowKernel, find_rows, is_row, row_axis
 from tilec.passes.rows.wrapped_rows import may_wrap
 
 LONGEST_ROW = 32768
@@ -33,6 +31,9 @@ LONGEST_ROW = 32768
 BEST_STRIPE = 16384
 """Words of a stripe while a cluster has room for more CTAs: two share a multiprocessor then, and
 one loads while the other waits."""
+LEAST_STRIPE = 2048
+"""Words of a stripe where few programs leave multiprocessors idle: of less, CTAs of a cluster would
+wait for each other as long as for it. Not timed."""
 LEAST_WARPS = 8
 """Of the CTAs that a program without reductions is spread over."""
 _ACCESSES = (tile.LoadOp, tile.GatherOp, tile.StoreOp)
@@ -53,8 +54,8 @@ def count_stripes(function: ir.Operation, target: Target, num_warps: int) -> tup
     rows = find_rows(function)
     if rows is None or STRIPES in function.attributes:
         return stripes_of(function), "no row that could be spread"
-    if any(isinstance(op.opview, tile.ReduceOp) for op in rows.ops):
-        stripes, why = _stripes_that_meet(rows)
+    if of_kind(rows.ops, tile.ReduceOp):
+        stripes, why = _stripes_that_meet(rows, few_of(function))
     elif rows.size <= LONGEST_ROW and may_wrap(rows, Divisibility(function)):
         return 1, "its vectors are aligned where it is whole"
     else:
@@ -63,12 +64,27 @@ def count_stripes(function: ir.Operation, target: Target, num_warps: int) -> tup
     return (stripes, why) if reason is None else (1, reason)
 
 
-def _stripes_that_meet(rows: RowKernel) -> tuple[int, str]:
+def is_kept(function: ir.Operation, target: Target) -> bool:
+    """Whether a kernel is of one row alone, which a CTA keeps, or the CTAs of a cluster."""
+    rows = find_rows(function)
+    if rows is None:
+        return False
+    return _words(rows) <= LONGEST_ROW * count_stripes(function, target, 1)[0]
+
+
+def _words(rows: RowKernel) -> int:
     values = [value for op in rows.ops for value in op.results if is_row(value)]
-    size = rows.size * max((words(value) for value in values), default=1)
+    return rows.size * max((words(value) for value in values), default=1)
+
+
+def _stripes_that_meet(rows: RowKernel, few: int) -> tuple[int, str]:
+    size, stripes = _words(rows), 1
+    while 2 * stripes <= few and 2 * stripes * LEAST_STRIPE <= size:
+        stripes *= 2
+    if size <= LONGEST_ROW and few:
+        return stripes, f"there are few programs, of {size} words each"
     if size <= LONGEST_ROW:
         return 1, f"a CTA holds {size} words"
-    stripes = 1
     while stripes < MOST_CTAS and stripes * BEST_STRIPE < size:
         stripes *= 2
     return stripes, f"{size} words are too many for one"
@@ -83,7 +99,7 @@ def _stripes_apart(rows: RowKernel, num_warps: int, lanes: int) -> tuple[int, st
 
 
 def _why_alone(function: ir.Operation, rows: RowKernel, stripes: int, target: Target) -> str | None:
-    reductions = [op for op in rows.ops if isinstance(op.opview, tile.ReduceOp)]
+    reductions = [view.operation for view in of_kind(rows.ops, tile.ReduceOp)]
     if reductions and not target.supports(Feature.CLUSTERS):
         return f"{target.name} has no clusters"
     if is_in_line(function):
@@ -92,16 +108,19 @@ def _why_alone(function: ir.Operation, rows: RowKernel, stripes: int, target: Ta
         return f"{rows.size} elements are no multiple of {stripes * SECTOR_BYTES}"
     if any(row_axis(access, rows.size) is None for access in rows.accesses):
         return "its elements are no neighbours in memory"
-    entry = function.regions[0].blocks[0]
-    if any(op.block != entry for op in (*reductions, *(a.operation for a in rows.accesses))):
-        return "a loop or a branch moves or reduces it"
+    if any(op.block != reductions[0].block for op in reductions[1:]):
+        return "several branches reduce it"
+    around = [op for each in rows.ops for op in enclosing_ops(each)]
+    if any(op.name != "scf.if" for op in around):
+        return "a loop moves or reduces it"
     if any(is_row(value) for op in reductions for value in op.results):
         return "a reduction leaves a row"
     return _why_seen(function)
 
 
 def _why_seen(function: ir.Operation) -> str | None:
-    """Says what other stripes, or the host, would notice of a stripe; None if nothing."""
+    """Says what other stripes, or the host, would notice of a stripe; None if nothing. All stripes
+    take the same branches: what any of them stores, all have read before."""
     effects = find_ops(function, *_EFFECTS)
     if effects:
         return f"each stripe would run '{effects[0].name}'"
@@ -110,7 +129,7 @@ def _why_seen(function: ir.Operation) -> str | None:
         if isinstance(store, tile.StoreOp):
             whole = whole_of(store.dst)
             others = [other for other in accesses if whole_of(other.array) == whole]
-            if not all(_is_alike(store, other) for other in others):
+            if not all(_is_alike(store, other) or _is_apart(store, other) for other in others):
                 return "stripes would see what others of them write"
     return None
 
@@ -123,3 +142,16 @@ def _is_alike(store: tile.StoreOp, other: tile.LoadOp | tile.GatherOp | tile.Sto
     if not is_row(store.value):
         return isinstance(other, tile.StoreOp)
     return (*store.offsets, *store.dims) == (*other.offsets, *other.dims)
+
+
+def _is_apart(store: tile.StoreOp, other: tile.LoadOp | tile.GatherOp | tile.StoreOp) -> bool:
+    """Whether an access is done before any stripe stores: the other branch has it, or it is to a
+    single element, and all meet between, to reduce the row."""
+    if are_alternatives(store.operation, other.operation):
+        return True
+    if is_row(other.tile) or other.operation.block != store.operation.block:
+        return False
+    order = order_of(view.operation for view in store.operation.block.operations)
+    first, last = order[other.operation], order[store.operation]
+    meetings = [op for op in order if isinstance(op.opview, tile.ReduceOp)]
+    return other.is_load and any(first < order[op] < last for op in meetings)

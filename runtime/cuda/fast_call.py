@@ -40,6 +40,7 @@ Launch = Callable[[tuple[Any, ...], Any, Any], None]
 
 _SLOW_CALL = """\
 def _tilec_call({signature}):
+    __tracebackhide__ = True
     if _tilec_unknown:
         _tilec_refuse_keyword(_tilec_unknown)
     _tilec_whole_way({values}, grid, stream)
@@ -57,6 +58,7 @@ def _tilec_call({signature}):
     except Exception:
         _tilec_plan = None
     if _tilec_plan is None or _tilec_unknown:
+        __tracebackhide__ = True  # a frame without a source, which IPython and pytest leave out
         if _tilec_unknown:
             _tilec_refuse_keyword(_tilec_unknown)
         return _tilec_whole_way({values}, grid, stream)

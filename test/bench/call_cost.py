@@ -79,13 +79,13 @@ def products() -> Rows:
     from tilec.ops.torch import matmul as operator
 
     t, u = (torch.randn(SIZE, SIZE, device="cuda").bfloat16() for _ in range(2))
-    v = torch.randn(SIZE, device="cuda").bfloat16()
-    named = {"bias": v, "activation": "relu"}
+    row = torch.randn(SIZE, device="cuda").bfloat16()
+    named = {"bias": row, "activation": "relu"}
     return rows | {
         "tilec.ops.matmul, bias, relu, new": lambda: tilec.ops.matmul(t, u, **named),
         "tilec.ops.torch.matmul, the same": lambda: operator(t, u, **named),
-        "torch.addmm": lambda: torch.addmm(v, t, u),
-        "torch.addmm and relu": lambda: torch.relu(torch.addmm(v, t, u)),
+        "torch.addmm": lambda: torch.addmm(row, t, u),
+        "torch.addmm and relu": lambda: torch.relu(torch.addmm(row, t, u)),
     }
 
 

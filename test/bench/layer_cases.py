@@ -177,7 +177,7 @@ def quantized_weights(m: int, n: int, k: int, group: int = 128) -> LayerCase:
         row_major("c", "f16", (m, n)),
     )
     names = tuple(spec.name for spec in arrays)
-    few = (("BM", 16), ("BN", 32), ("STAGES", 4)) if m <= 16 else ()
+    few = (("BM", 16), ("STAGES", 4)) if m <= 16 else ()
     large = _tiles(BM=(256, 128), BN=(128, 128), num_warps=(8, 8))
     small = _tiles(BN=(32, 32, 64), STAGES=(6, 8, 6), num_warps=(4, 4, 8))
     return LayerCase(

@@ -85,6 +85,7 @@ def _compiled(case: LayerCase, step: Step, settings: dict[str, Any], target: str
         target=target,
         index_bits=index_bits(list(views.values())),
         sizes={name: view.shape for name, view in views.items()},
+        at_most=True,  # as calls are compiled for where they are made
     )
 
 

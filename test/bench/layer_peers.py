@@ -38,6 +38,7 @@ class Outputs:
         for number, (out, right, norm) in enumerate(
             zip(found, self.results, self.norms, strict=True)
         ):
+            right = right.double()  # places among results are integers
             norm = max(norm, TOLERANCE.get(NAMES.get(out.dtype, ""), 0.0))
             difference = out.double().reshape(right.shape) - right
             error = float(difference.norm() / right.norm())

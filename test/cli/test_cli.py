@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import importlib
 import os
 import re
 import signal
@@ -16,7 +17,9 @@ from typing import TypeVar
 
 import pytest
 
+import tilec.cli
 import tilec.examples
+from tilec.cli.child import run_in_child
 from tilec.cli.command import COMMANDS
 from tilec.cli.parser import AT_FAULT, BUG, USAGE
 from tilec.passes.contract import Level, tile_pass
@@ -132,6 +135,14 @@ def test_death_over_a_kernel_of_python_s_is_a_bug(tilec_command) -> None:
     assert re.search(r"softmax\.py:\d+:1; it says: Assertion `n > 0' failed", done.errors)
 
 
+ODD_ROWS = """
+import tilec
+import tilec.language as tl
+
+@tilec.kernel(grid=(1,))
+def copy(x: tl.array, y: tl.array):
+    tl.store(y, (0, 0), tl.load(x, (0, 0), (16, 64)))
+"""
 FAULTS = {
     "full": (">/dev/full", "No space left on device"),
     "closed": (">&-", "Bad file descriptor"),
@@ -174,6 +185,31 @@ def test_streams_that_are_closed(tmp_path: Path) -> None:
     assert (tmp_path / "k.ptx").read_text().startswith("//")
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [("compile k.tile -o k.ptx", 0), ("opt wrong.tile", 1), ("opt k.tile > k.mlir", 0)],
+)
+def test_a_full_disk_is_none_of_the_business_of_who_writes_nothing_there(
+    words: str, code: int, tmp_path: Path
+) -> None:
+    (tmp_path / "k.tile").write_text(GOOD)
+    (tmp_path / "wrong.tile").write_text("wrong")
+    for full in ("2>/dev/full", *([">/dev/full", ">/dev/full 2>&1"] if "-o" in words else ())):
+        done = _in_shell(f"cd {tmp_path} && {sys.executable} -m tilec {words} {full}")
+        assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+
+
+def test_what_is_not_said_on_a_full_disk_stops_nobody(tmp_path: Path) -> None:
+    """A warning of the compiler's, and the word that there is no GPU."""
+    (tmp_path / "k.py").write_text(ODD_ROWS)
+    line = f"cd {tmp_path} && {sys.executable} -m tilec compile k.py:copy --arg 'x:f16[?,?]' --arg "
+    assert "2-byte" in _in_shell(f"{line} 'y:f16[?,?]' -o k.ptx").stderr
+    assert _in_shell(f"{line} 'y:f16[?,?]' -o k.ptx 2>/dev/full").returncode == 0
+    says = "import tilec.runtime.device as d; print(d._default_name())"
+    command = f"TILEC_DEVICE= CUDA_VISIBLE_DEVICES= {sys.executable} -c '{says}' 2>/dev/full"
+    assert _in_shell(command).stdout == "emulator\n"
+
+
 def _in_shell(line: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["/bin/sh", "-c", line], capture_output=True, text=True, timeout=60, check=False
@@ -205,6 +241,27 @@ def test_nothing_outlives_a_command_that_is_ended(number: int, tmp_path: Path) -
     command.send_signal(number)
     assert command.wait(10) == -number
     assert _wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in begun))
+
+
+def test_ctrl_c_as_a_command_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes when the child has ended and nobody knows yet how."""
+    wait = os.waitpid
+
+    def interrupted(*words: int) -> tuple[int, int]:
+        found = wait(*words)
+        signal.raise_signal(signal.SIGINT)
+        return found
+
+    monkeypatch.setattr(os, "waitpid", interrupted)
+    assert run_in_child(lambda: AT_FAULT) == AT_FAULT
+
+
+def test_ctrl_c_as_a_command_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib, "import_module", interrupted)
+    assert tilec.cli.main(["--version"]) == 128 + signal.SIGINT
 
 
 def _wait_for(condition: Callable[[], Value]) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ def declared_wrongly() -> None:
         pass
 
 
+ROOT = Path(__file__).resolve().parents[2]
 X = np.ones(32, np.float32)
 ERRORS = (tilec.CompileError, TypeError, RuntimeError)
 MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
@@ -68,6 +70,11 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
 }  # fmt: skip
 
 
+def _is_ours(frame: Any) -> bool:
+    """Whether a frame is of a file of tilec's, or of a call that is written when it is made."""
+    return frame.f_code.co_filename.startswith(("<call of", str(ROOT / "runtime")))
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 def test_the_traceback_is_short(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     call, message = MISTAKES[name]
@@ -77,6 +84,10 @@ def test_the_traceback_is_short(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     frames = traceback.extract_tb(caught.value.__traceback__)
     assert len(frames) <= 5, "\n".join(map(str, frames))
     assert caught.value.__suppress_context__
+    # IPython and pytest leave out the frames that are not the author's.
+    walked = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
+    others = [frame for frame in walked if frame.f_code.co_filename != __file__]
+    assert all(frame.f_locals.get("__tracebackhide__") for frame in others if _is_ours(frame))
     monkeypatch.setenv("TILEC_TRACEBACK", "full")
     with pytest.raises(ERRORS, match=message) as caught:
         call()

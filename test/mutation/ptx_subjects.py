@@ -142,6 +142,14 @@ def _specialised(target: str) -> list[Subject]:
 
 
 @cache
+def gemm_of_many_programs(target: str) -> Subject:
+    """The product of `tilec_subjects` with two stages, by seven programs on three CTAs."""
+    depth = RingPlan(2).along(16, 8)
+    arrays = [_draw(448, depth), _draw(depth, 64, seed=1), np.zeros((448, 64), np.float32)]
+    return _tilec("gemm of seven", gemm, target, arrays, 7, BM=64, BN=64, BK=16, STAGES=2)
+
+
+@cache
 def tilec_subjects(target: str) -> tuple[Subject, ...]:
     """tilec's kernels, compiled for a target."""
     f32 = np.float32

@@ -19,7 +19,12 @@ from ptx_mutants import (
     verdict,
     with_tables,
 )
-from ptx_subjects import fixture_subjects, missing_tensor_fences, tilec_subjects
+from ptx_subjects import (
+    fixture_subjects,
+    gemm_of_many_programs,
+    missing_tensor_fences,
+    tilec_subjects,
+)
 from shares import share_of_each
 from survivors import reason_of
 from target_names import MAIN
@@ -168,3 +173,17 @@ def test_what_covers_a_survivor(name: str, word: str, cover: str, between: str) 
     assert pairs
     for pair in pairs:
         assert judge(subject, unbroken, _without(subject.text, pair))[0] == CHECKER
+
+
+def test_stores_of_a_second_program_wait_for_the_first_s() -> None:
+    """The argument for the waits that one program does without: several need each."""
+    subject = gemm_of_many_programs("sm_90a")
+    unbroken, waits = pristine(subject), "cp.async.bulk.wait_group.read 1;"
+    found = [pair for pair in mutants(subject.text) if _line(subject.text, pair[0].line) == waits]
+    assert len(found) == 4  # two, dropped and weakened
+    for _, text in found:
+        assert judge(subject, unbroken, text) == (CHECKER, "race")
+
+
+def _line(text: str, number: int) -> str:
+    return text.split("\n")[number - 1].strip()

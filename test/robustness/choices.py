@@ -5,7 +5,8 @@
 A choice that the compiler refuses would be an error in a call whose author chose nothing; one that
 spills, or leaves a ring of one slot, says that the model counts otherwise than the compiler. Each
 is printed; the exit code says whether there was any. Sizes are log-uniform, two thirds of them
-no multiples of 8.
+no multiples of 8, and a quarter 1, 2 or 3: the matrices that are a row or a column have strides
+that lead nowhere.
 """
 
 from __future__ import annotations
@@ -20,9 +21,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
-DTYPES = {"f16": "float16", "tf32": "float32", "f32": "float32", "i8": "int8"}
+DTYPES = {
+    "f16": "float16",
+    "bf16": ml_dtypes.bfloat16,
+    "f8": ml_dtypes.float8_e4m3fn,
+    "tf32": "float32",
+    "f32": "float32",
+    "i8": "int8",
+}
+FEW = (1, 2, 3)
+"""Sides that are drawn apart."""
 BIG = 1 << 31
 """Elements that an operand has at most."""
 ONE_SLOT = "one stage only"
@@ -75,6 +86,8 @@ def draw(seed: int, count: int, most: int) -> Iterator[Drawn]:
     chance = random.Random(seed)
 
     def side() -> int:
+        if chance.random() < 1 / 4:
+            return chance.choice(FEW)
         found = int(2 ** chance.uniform(0, most.bit_length() - 1))
         return found if chance.random() < 2 / 3 else -(-found // 8) * 8
 

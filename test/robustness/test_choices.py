@@ -22,6 +22,39 @@ def test_large_tiles_that_are_rearranged(product: Drawn, monkeypatch: pytest.Mon
     assert product.complaint() is None
 
 
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
+@pytest.mark.parametrize(
+    "product",
+    [
+        # Of one column or row, every stride of which is 1: clusters and turns want tensor copies.
+        Drawn(5747, 2184, 1, "f16", "NN"),
+        Drawn(267, 40, 1, "f16", "NT"),
+        Drawn(667, 13947, 368, "tf32", "NT", has_bias=True),  # once counted as 401 registers of 248
+    ],
+    ids=str,
+)
+def test_choices_of_every_target(
+    product: Drawn, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEC_TARGET", target)
+    assert product.complaint() is None
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        Drawn(7616, 2240, 1, "bf16", "TT"),
+        Drawn(1, 7616, 3, "f16", "TN"),
+        Drawn(1, 1, 1, "f8", "NN"),
+    ],
+    ids=str,
+)
+def test_rows_and_columns(product: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose strides are 1 twice, of which one leads nowhere."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    assert product.complaint() is None
+
+
 def test_drawn_choices_compile(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,8 +24,10 @@ from tilec.costs.machine import usual_machine
 from tilec.costs.model import predict
 from tilec.costs.work import LoopWork, Unit, Way, Work
 from tilec.dialects.context import make_context
+from tilec.examples.convolution import convolve
 from tilec.examples.grouped_gemm import grouped_gemm
 from tilec.examples.matmul import matmul
+from tilec.examples.quantized_weights import quantized_matmul
 from tilec.examples.tile_scales import tile_scaled_matmul
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
@@ -59,9 +61,12 @@ def product(m: int, n: int, k: int) -> dict[str, Any]:
     return {**defaults, "a": array(m, k), "b": array(k, n), "c": array(m, n)}
 
 
-def taken(kernel: Kernel, values: Mapping[str, Any]) -> list[dict[str, int]]:
-    """The choices of tiles for a call on an H200, the first in front."""
+def taken(
+    kernel: Kernel, values: Mapping[str, Any], *, is_most: bool = True
+) -> list[dict[str, int]]:
+    """The choices of tiles for a call on an H200, the first in front. `is_most`: of its class."""
     call = class_of(specialize(kernel.parameters, values).parameters, values, H200)
+    call = replace(call, is_most=is_most)
     return [dict(tiles.chosen) for tiles in choices(kernel, values).order(call)]
 
 
@@ -106,7 +111,8 @@ def test_where_rows_begin_is_a_class_of_its_own() -> None:
         parameters = specialize(matmul.parameters, values).parameters
         found.append(class_of(parameters, values, H200))
         shapes = {name: values[name].shape for name in "abc"}
-        assert class_of_specs(parameters, shapes, H200) == found[-1]
+        assert class_of_specs(parameters, shapes, H200, is_most=True) == found[-1]
+        assert class_of_specs(parameters, shapes, H200) == replace(found[-1], is_most=False)
     assert [one.pitches for one in found] == [(n, 16, 16) for n in (16, 32, 64, 128)]
     assert len({one.sizes for one in found}) == 1
     assert len({one.text for one in found}) == 4
@@ -229,11 +235,12 @@ def soften(x: tl.array, y: tl.array, B: tl.const = tl.auto):
 
 
 def test_loops_along_rows_take_tiles_by_their_length() -> None:
-    """Short rows take short tiles, and so do many rows; few long ones have little else to load."""
+    """Short rows take short tiles, and so do many rows; few long ones have little else to load.
+    That is where launches may bring longer rows."""
 
     def first(rows: int, columns: int) -> int:
         values = {"x": array(rows, columns, dtype="f16"), "y": array(rows, columns, dtype="f16")}
-        return taken(soften, {**values, "B": tl.auto})[0]["B"]
+        return taken(soften, {**values, "B": tl.auto}, is_most=False)[0]["B"]
 
     assert first(8192, 1536) <= 2048
     assert 2048 <= first(900, 10000) <= 4096
@@ -242,11 +249,12 @@ def test_loops_along_rows_take_tiles_by_their_length() -> None:
 
 def test_short_rows_take_a_tile_that_holds_them() -> None:
     """Up to five eighths of the smallest tile of long rows, in eight sizes an octave; and up to
-    three such tiles, which would each be one round of the loop, in steps of a quarter."""
+    three such tiles, which would each be one round of the loop, in steps of a quarter. That is
+    where launches may bring longer rows."""
 
     def first(columns: int) -> int:
         values = {"x": array(99, columns, dtype="f16"), "y": array(99, columns, dtype="f16")}
-        return taken(soften, {**values, "B": tl.auto})[0]["B"]
+        return taken(soften, {**values, "B": tl.auto}, is_most=False)[0]["B"]
 
     found = {columns: first(columns) for columns in (1, 33, 145, 160, 530, 640)}
     assert found == {1: 32, 33: 64, 145: 160, 160: 160, 530: 576, 640: 640}
@@ -636,6 +644,87 @@ def test_the_fastest_tiles_may_have_longer_steps_where_there_is_room_for_slots()
     assert (128, 256, 128) not in steps(4096, 4096, 4096)
 
 
+def test_columns_between_powers_of_two_where_they_fill_the_device() -> None:
+    """120 tiles of 128 x 192 on 132 multiprocessors, for 90 of 128 x 256; the usual ones where
+    there are many rounds, and where what has the columns is computed."""
+    one = taken(matmul, product(1280, 2304, 4096))[0]
+    assert (one["BM"], one["BN"]) == (128, 192)
+    assert taken(matmul, product(8192, 8192, 8192))[0]["BN"] == 256
+
+    @tilec.kernel(grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))
+    def halved(
+        a: tl.array,
+        b: tl.array,
+        c: tl.array,
+        BM: tl.const = tl.auto,
+        BN: tl.const = tl.auto,
+        BK: tl.const = tl.auto,
+    ):
+        m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+        acc = tl.zeros((BM, BN), tl.f32)
+        for k in tl.range(0, a.shape[1], BK):
+            x, y = tl.load(a, (m, k), (BM, BK)), tl.load(b, (k, n), (BK, BN))
+            acc = tl.dot(x, y + y.to(tl.f32).to(y.dtype), acc)
+        tl.store(c, (m, n), acc.to(c.dtype))
+
+    sides = {1 << number for number in range(4, 9)}
+    every = taken(halved, product(1280, 2304, 4096))
+    assert {each["BN"] for each in every} <= sides
+    ragged = product(1280, 2301, 4096)  # whose rows no copy engine moves
+    assert {each["BN"] for each in taken(matmul, ragged)} <= sides
+
+
+def test_columns_between_must_promise_more_than_the_model_errs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They promise 1.27 times the speed."""
+    wary = replace(H200, other_rates=replace(H200.rates, between_gain=1.4))
+    monkeypatch.setattr("tilec.call.auto_tiles.usual_machine", lambda _: wary)
+    assert taken(matmul, product(1280, 2304, 4096))[0]["BN"] in (64, 128, 256)
+
+
+def test_parts_must_promise_more_than_the_model_errs(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = product(104, 1536, 13824)
+    call = class_of(specialize(matmul.parameters, values).parameters, values, H200)
+    assert choices(matmul, values).order(call)[0].parts > 1
+    wary = replace(H200, other_rates=replace(H200.rates, parts_gain=10))
+    monkeypatch.setattr("tilec.call.auto_tiles.usual_machine", lambda _: wary)
+    matmul._programs.choices(specialize(matmul.parameters, values), HOPPER)._last = None
+    assert choices(matmul, values).order(call)[0].parts == 1
+
+
+def test_what_makes_operands_takes_a_programs_threads() -> None:
+    """Weights of 4 bits, nine instructions for two of them, in a few warps; not what follows a
+    product, as of losses, and nothing where operands are loaded as they are."""
+    values = {"a": array(8, 512, dtype="f16"), "packed": array(256, 1024, dtype="i8")}
+    values |= {name: array(4, 1024, dtype="f16") for name in ("scales", "zeros")}
+    values |= {"c": array(8, 1024, dtype="f16")}
+    given = {"GROUP": 128, "BM": 16, "BN": 32, "STAGES": 4}
+    wanted = specialize(quantized_matmul.parameters, {**values, **given})
+    module = quantized_matmul._programs.module(wanted, HOPPER)
+    work = work_of(module, wanted.parameters, values, HOPPER).work
+    loop = max(work.loops, key=lambda one: one.prepared)
+    assert 64 * 32 * 4 < loop.prepared <= loop.computed
+    none = replace(work, loops=tuple(replace(one, prepared=0) for one in work.loops))
+    assert predict(work, H200).us > 1.2 * predict(none, H200).us
+    plain = product(512, 512, 512) | {"BM": 64, "BN": 64, "BK": 64}
+    wanted = specialize(matmul.parameters, plain)
+    module = matmul._programs.module(wanted, HOPPER)
+    work = work_of(module, wanted.parameters, plain, HOPPER).work
+    assert [loop.prepared for loop in work.loops] == [0] * len(work.loops)
+
+
+def test_gathered_operands_take_slots_too() -> None:
+    """Of a convolution: 128 x 64 pixels and 64 x 128 weights of 2 bytes a step."""
+    x, y = array(2, 32, 32, 128), array(2, 32, 32, 128)
+    values = {"x": x, "w": array(3, 3, 128, 128), "y": y}
+    given = {"STRIDE": 1, "PAD": 1, "BM": 128, "BN": 128, "BK": 64}
+    wanted = specialize(convolve.parameters, {**values, **given})
+    module = convolve._programs.module(wanted, HOPPER)
+    work = work_of(module, wanted.parameters, values, HOPPER).work
+    assert max(loop.staged_bytes for loop in work.loops) == 2 * (128 * 64 + 64 * 128)
+
+
 def test_short_sides_want_rates_that_were_fitted() -> None:
     target = find_target("sm_100a")
     values = product(8, 4096, 4096)
@@ -643,3 +732,30 @@ def test_short_sides_want_rates_that_were_fitted() -> None:
     call = class_of(wanted.parameters, values, usual_machine(target))
     predicted = matmul._programs.choices(wanted, target)._predicted(call, make_context)
     assert min(dict(tiles)["BM"] for tiles, *_ in predicted) == 32
+
+
+@tilec.kernel(grid=lambda q: 1)
+def summed_decays(q: tl.array, g: tl.array, o: tl.array, C: tl.const, FAST: tl.const):
+    """Products of rows by C, each scaled by what sums up to it."""
+    for t in tl.range(0, q.shape[0], C):
+        x, passed = tl.load(q, (t, 0), (C, 64)), tl.cumsum(tl.load(g, t, C))
+        scale = tl.exp(passed[:, None] - passed[None, :], approx=FAST)
+        near = (tl.dot(x, x.T) * scale).to(tl.bf16)
+        tl.store(o, (t, 0), tl.dot(near, x))
+
+
+def test_exact_functions_and_scans_that_cross_warpgroups_have_a_price() -> None:
+    """An exact exponential is nine instructions, one by the hardware three; a scan of 128 rows of
+    products is passed from warp to warp, of 64 each warp has all."""
+    values = {"q": array(512, 64, dtype="bf16"), "g": array(512, dtype="f32")}
+    values |= {"o": array(512, 64, dtype="f32")}
+
+    def loop(rows: int, fast: bool) -> LoopWork:
+        found = specialize(summed_decays.parameters, every := {**values, "C": rows, "FAST": fast})
+        module = summed_decays.source_module(
+            found.parameters, dict(found.constants), target="sm_90a"
+        )
+        return work_of(module, found.parameters, every, HOPPER).work.loops[0]
+
+    assert loop(64, False).computed - loop(64, True).computed == 6 * 64 * 64
+    assert [loop(rows, True).exchanges for rows in (64, 128)] == [0, 4]

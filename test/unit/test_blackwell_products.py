@@ -118,6 +118,17 @@ def test_an_operand_in_tensor_memory_is_no_copys(depth: int) -> None:
     run(demanded.demanding(num_warps=4), [a, b], product(a, b), BM=128, BN=64, BK=32)
 
 
+@pytest.mark.parametrize(("m", "k"), [(99, 130), (105, 2), (131, 67)])
+def test_an_odd_operand_in_tensor_memory_is_no_roles(m: int, k: int) -> None:
+    """Along M, in rows that no tensor copy brings, beside an operand that one does."""
+    a, b = draw(k, m).T, draw(k, 72)
+    run(matmul, [a, b], product(a, b), BM=128, BN=64, BK=64)
+    kernel = matmul.compiled(a, b, poisoned((m, 72), BF16), BM=128, BN=64, BK=64)
+    (lhs, _), (copied,) = decisions(kernel, "dot operand"), decisions(kernel, "asynchronous copy")
+    assert "columns of tensor memory" in lhs
+    assert copied.startswith("TMA")
+
+
 @tilec.kernel(grid=(2, 1))
 def gated(a: tl.array, b: tl.array, c: tl.array, bias: tl.array, o: tl.array):
     """Two products of one lhs, and a start that is not zero."""

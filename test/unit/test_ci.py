@@ -4,6 +4,7 @@ runs lit whatever pytest says."""
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -53,3 +54,25 @@ def test_lit_runs_whatever_pytest_says(failing: str, tmp_path: Path) -> None:
     said = ["FAILED" if tool in failing.split() else "passed" for tool in ("python", "lit")]
     assert f"pytest: {said[0]}, lit: {said[1]}" in done.stdout.splitlines()
     assert bool(done.returncode) == bool(failing)
+
+
+@pytest.mark.parametrize("framework", ["torch", "jax"])
+def test_a_job_runs_every_test_that_needs_a_framework(framework: str, tmp_path: Path) -> None:
+    root = RUN.parents[1]
+    workflow = (root / ".github/workflows/test.yml").read_text()
+    (jobs,) = re.findall(r"framework: \[(.*)\]", workflow)
+    assert framework in jobs.split(", ")
+    assert "make test-${{ matrix.framework }}" in workflow
+    (tmp_path / "bin").mkdir()
+    (tmp_path / ".installed").touch()
+    (tmp_path / "bin" / "python").write_text('#!/bin/sh\necho "$@"\n')
+    (tmp_path / "bin" / "python").chmod(0o755)
+    words = ["make", "-C", str(root), f"test-{framework}", f"VENV={tmp_path}"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    installed, tested = (line.split() for line in done.stdout.splitlines() if line[0] == "-")
+    assert installed[-1] == framework
+    needed = re.compile(rf'importorskip\("{framework}"\)')
+    files = [p for p in (root / "test").rglob("test_*.py") if needed.search(p.read_text())]
+    assert {str(p.relative_to(root)) for p in files} <= set(tested)
+    assert len(files) > 3
+    assert "-n" in tested

@@ -145,6 +145,7 @@ MAY_NAME = {
     "frontend/tl_sorting.py": {"order"},  # of elements
     "frontend/tl_shape.py": {"order"},  # of dimensions
     "language/memory.py": {"order", "cluster"},
+    "language/elsewhere.py": {"num_warps", "warp_specialize"},  # what others call them
     "language/control.py": set(LOOP_DEMANDS),  # the stub
     "cli/check.py": {"cluster"},  # of a PTX program
     "cli/compile.py": {"num_warps"},  # of a text, too

@@ -258,6 +258,10 @@ CASES: dict[str, tuple[str, str]] = {
     "loop_over_tile": ("for i in @@tl.arange(4):\n    pass", "cannot loop over a tile"),
     "loop_over_number": ("for i in @@4:\n    pass", "cannot loop over the constant 4"),
     "range_float": ("for i in @@range(f):\n    pass", "must be an integer scalar"),
+    "range_mixed": (
+        "u = tl.load(v, 0, ()).to(tl.u64)\nfor i in @@range(tl.program_id(0), u):\n    pass",
+        "index and u64 do not mix",
+    ),
     "range_zero_step": ("for i in @@range(0, n, 0):\n    pass", "must not be 0"),
     "static_range_runtime": ("for i in @@tl.static_range(n):\n    pass", "needs constant integers"),
     "static_range_long": ("for i in @@tl.static_range(100000):\n    pass", "at most 4096"),

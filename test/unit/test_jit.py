@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +33,25 @@ def scale(x: tl.array, y: tl.array, factor=3, B: tl.const = 64):
     """y = factor * FACTOR * x."""
     i = tl.program_id(0) * B
     tl.store(y, i, tl.load(x, i, B) * factor * FACTOR)
+
+
+@tilec.autotune(search={"B": [32, 64]})
+@tilec.kernel(grid=lambda x, B: tl.cdiv(x.shape[0], B), device="emulator")
+def tuned(x: tl.array, y: tl.array, B: tl.const):
+    i = tl.program_id(0) * B
+    tl.store(y, i, tl.load(x, i, B))
+
+
+@pytest.mark.parametrize("kernel", [scale, tuned])
+def test_kernels_are_copied_and_pickled_as_functions_are(kernel: Any) -> None:
+    holder = {"kernel": kernel, "sizes": [1, 2]}
+    copied = copy.deepcopy(holder)
+    assert copied["sizes"] is not holder["sizes"]
+    assert copied["kernel"] is copy.copy(kernel) is pickle.loads(pickle.dumps(kernel)) is kernel
+    elsewhere = kernel.on("emulator")
+    assert copy.deepcopy(elsewhere) is elsewhere
+    with pytest.raises(pickle.PicklingError, match="not the same object"):
+        pickle.dumps(elsewhere)
 
 
 @pytest.fixture

@@ -134,6 +134,36 @@ def test_layouts(a_layout: str, b_layout: str, out_layout: str) -> None:
     check(out, wide(a) @ wide(b), np.float16)
 
 
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a"])
+@pytest.mark.parametrize("sizes", [(139, 1, 72), (1, 67, 139), (139, 67, 1), (1, 1, 139)])
+def test_axes_of_one_element(
+    sizes: tuple[int, int, int], target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Along which a stride says nothing: what the framework wrote there, or anything."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    m, k, n = sizes
+    rng = np.random.default_rng(sizes)
+    a, b = draw(rng, (m, k), np.float16), draw(rng, (k, n), np.float16)
+    orders = "rows", "columns", "padded"
+    for one, other in [(a_order, b_order) for a_order in orders for b_order in orders]:
+        out = tilec.ops.matmul(LAYOUTS[one](a), LAYOUTS[other](b))
+        check(out, wide(a) @ wide(b), np.float16)
+
+
+def test_outer_products_get_what_their_tiles_want(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both strides of an (m, 1) are 1: tensor copies, which clusters and turns need, want one."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    rng = np.random.default_rng(8)
+    a, b = draw(rng, (200, 1), np.float16), draw(rng, (1, 136), np.float16)
+    options = multiply_plan.Options(None, False, None, None, "ieee")
+    plan = multiply_plan.make_plan({"a": describe(a), "b": describe(b)}, options)
+    assert plan.views["a"].strides == (1, 128)
+    assert plan.views["b"].strides == (136, 1)
+    shared = TileChoice(64, 64, 64, 1, 1.0, cluster=(2, 1))
+    monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: shared)
+    check(tilec.ops.matmul(a, b), wide(a) @ wide(b), np.float16)
+
+
 BATCHES = [
     ((3, 2, 5, 16), (3, 2, 16, 9)),
     ((2, 1, 7, 16), (3, 16, 5)),  # broadcast both ways

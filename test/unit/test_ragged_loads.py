@@ -43,13 +43,15 @@ def test_arrays_that_end_at_different_places(target: str, monkeypatch: pytest.Mo
 
 
 def test_all_loads_are_issued_before_one_is_waited_for() -> None:
+    """Those of a warp's first program, and in the loop those of its next one."""
     specs = [f"{name}:bf16[?]" for name in "xzwy"]
     ptx = mixed.compile(specs, target="sm_90a").ptx
-    first, last = (f(m.start() for m in re.finditer(r"ld\.global", ptx)) for f in (min, max))
-    assert len(re.findall(r"ld\.global", ptx[first:])) == 3 + 3 * 8
-    between = re.findall(r"\n\s*(?:@%p\d+ )?(mov\.b32|cvt|bra|fma|mul)\b", ptx[first:last])
-    # Past the whole vectors, into the other side of the branch.
-    assert between == ["bra"]
+    loads, each = [m.start() for m in re.finditer(r"ld\.global", ptx)], 3 + 3 * 8
+    assert len(loads) == 2 * each
+    for first, last in ((loads[0], loads[each - 1]), (loads[each], loads[-1])):
+        between = re.findall(r"\n\s*(?:@%p\d+ )?(mov\.b32|cvt|bra|fma|mul)\b", ptx[first:last])
+        # Past the whole vectors, into the other side of the branch.
+        assert between == ["bra"]
 
 
 def test_what_is_written_between_is_read_behind() -> None:

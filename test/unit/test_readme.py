@@ -144,3 +144,26 @@ def test_the_glossary_gives_a_word_one_meaning() -> None:
     words = [word for row in rows if row != "word" for word in row.split(", ")]
     assert sorted(words) == sorted(set(words))
     assert len(words) > 50
+
+
+def test_what_people_expect_is_shown_by_what_exists() -> None:
+    page = (ROOT / "tilec/EXPECTED.md").read_text()
+    makefile = (ROOT / "Makefile").read_text()
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")][1:]
+    gone, bare = [], []
+    for expected, what, shown, *_ in rows:
+        for name in re.findall(r"`([^`]+)`", shown):
+            command, *words = name.split()
+            if command == "make":
+                found = f"\n{words[0]}: " in makefile
+            elif command == "tilec":
+                found = (ROOT / f"tilec/cli/{words[0]}.py").exists()
+            else:
+                found = (
+                    name.startswith("-") or command == "kernel.check(...)" or (ROOT / name).exists()
+                )
+            gone += [] if found else [name]
+        if not re.search(r"`[^`]+`|\]\(", shown) and not what.startswith("-"):
+            bare.append(expected)
+    assert (gone, bare) == ([], [])
+    assert len(rows) >= 30

@@ -62,6 +62,30 @@ def test_unit_strides_become_static_wherever_they_are():
     assert hash(parameter) == hash(observe_parameter("a", view((16, 8), (1, 16), "bf16")))
 
 
+@pytest.mark.parametrize(
+    ("shape", "strides", "units"),
+    [
+        ((1, 8), (1, 1), (None, 1)),  # a column, transposed
+        ((8, 1), (1, 1), (1, None)),
+        ((1, 4, 8), (1, 8, 1), (None, None, 1)),
+        ((6, 4), (1, 1), (1, 1)),  # windows: both lead somewhere
+        ((1, 1), (1, 1), (None, 1)),
+        ((1, 8), (3, 2), (1, None)),  # a row of every second element
+        ((4, 8), (16, 2), (None, None)),
+        ((0, 8), (3, 5), (None, 1)),
+        ((0, 8), (1, 4), (1, None)),
+        ((), (), ()),
+    ],
+)
+def test_a_stride_that_leads_nowhere_is_no_unit_beside_another(
+    shape: tuple[int, ...], strides: tuple[int, ...], units: tuple[int | None, ...]
+):
+    array = view(shape, strides, "bf16")
+    parameter = observe_parameter("a", array)
+    assert parameter.strides == units
+    check_array(parameter, array)
+
+
 def test_index_bits_follow_the_bytes_spanned():
     limit = INDEX_LIMIT_32
     assert index_bits([view((limit - 1,), (1,), "i8")]) == 32

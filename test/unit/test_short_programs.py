@@ -58,6 +58,40 @@ def test_gated_outputs(depth: int, ctas: int, monkeypatch: pytest.MonkeyPatch) -
     assert find_target("sm_90a").ctas_beside(compiled.shared_bytes) == ctas
 
 
+@tilec.kernel(grid=lambda c: (tl.cdiv(c.shape[0], 64), tl.cdiv(c.shape[1], 64)))
+def scaled_sums(a: tl.array, b: tl.array, s: tl.array, c: tl.array, SCALED: tl.const):
+    """c = the sum of products, each times a number of its own where `SCALED`."""
+    m, n = tl.program_id(0) * 64, tl.program_id(1) * 64
+    acc = tl.zeros((64, 64), tl.f32)
+    for k in tl.range(0, a.shape[1], 64):
+        left, right = tl.load(a, (m, k), (64, 64)), tl.load(b, (k, n), (64, 64))
+        if SCALED:
+            acc += tl.dot(left, right) * tl.load(s, k // 64, ())
+        else:
+            acc = tl.dot(left, right, acc)
+    tl.store(c, (m, n), acc)
+
+
+@pytest.mark.parametrize(("scaled", "ctas"), [(True, 2), (False, 1)])
+def test_threads_that_wait_for_products(
+    scaled: bool, ctas: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another CTA multiplies meanwhile; where sums go on, one CTA's longer ring is as good."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    rng = np.random.default_rng(9)
+    a, b = (
+        rng.standard_normal((520, 776)).astype(BF16),
+        rng.standard_normal((776, 136)).astype(BF16),
+    )
+    s, c = rng.random(13).astype(np.float32), poisoned((520, 136), np.float32)
+    there = scaled_sums.on("emulator:check")
+    there(a, b, s, c, scaled)
+    left = a.astype(np.float64) * (np.repeat(s, 64)[:776] if scaled else 1)
+    np.testing.assert_allclose(c, left @ b.astype(np.float64), atol=1e-2)
+    compiled = there.compiled(a, b, s, c, scaled)
+    assert find_target("sm_90a").ctas_beside(compiled.shared_bytes) == ctas
+
+
 @pytest.mark.parametrize(
     ("ctas", "sizes", "other", "turns", "expected"),
     [

@@ -20,7 +20,9 @@ from tilec.call.call_class import class_of
 from tilec.call.jit import Kernel
 from tilec.call.shared_code import SharedCode
 from tilec.call.specialization import specialize
+from tilec.costs.dot_work import Memory
 from tilec.costs.machine import usual_machine
+from tilec.costs.model import predict
 from tilec.costs.work import LoopWork, Work
 from tilec.examples.attention_backward import reference as gradients
 from tilec.examples.matmul import draw, matmul, reference
@@ -30,7 +32,7 @@ from tilec.hardware.target import find_target
 from tilec.messages.diagnostics import CompileError
 from tilec.ops import product_launch
 from tilec.ops.gradient_kernels import key_gradients, query_gradients
-from tilec.ops.tile_choice import TileChoice
+from tilec.ops.tile_choice import TileChoice, choose_tiles
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 
@@ -158,6 +160,21 @@ def test_parts_take_the_shared_memory_of_one_tile_whatever_their_number() -> Non
     work = Work(1, 4, (LoopWork(),), 0, 64 * 144, parts=4, sums=(64 * 144,))
     assert (work.parts_bytes, work.sent_bytes) == (64 * 144 * 4, 64 * 144 * 3)
     assert replace(work, parts=1).parts_bytes == replace(work, parts=1).sent_bytes == 0
+
+
+def test_sums_that_are_sent_word_by_word_take_longer() -> None:
+    """Those of the transposed product, whose rows run down columns of its sums."""
+    machine = usual_machine(find_target("sm_90a"))
+    work = Work(128, 4, (LoopWork(1, {"f16": 1}),), 0, 64 * 176, parts=8, sums=(64 * 176,))
+    slower = predict(replace(work, sends_words=True), machine).us - predict(work, machine).us
+    rates = machine.rates
+    by_words = work.sent_bytes / rates.gathered_words - work.sent_bytes / rates.gathered_bytes
+    assert slower == pytest.approx(by_words)
+    f8 = (496, 304, 10368, 1, tl.f8e4m3, "ieee", machine)
+    at_k = {"a": Memory(1, 128), "b": Memory(0, 128), "c": Memory(1, 32)}
+    chosen = choose_tiles(*f8, **at_k)
+    assert chosen is not None
+    assert (chosen.is_transposed, chosen.parts) == (False, 4)
 
 
 @tilec.kernel(grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))

@@ -221,3 +221,16 @@ def test_the_text_of_the_repository_names_no_machine() -> None:
 )
 def test_names_are_cut_into_words(name: str, words: set[str]) -> None:
     assert words_of(name) == words
+
+
+@pytest.mark.parametrize("name", ["cupy", "jax", "numpy", "torch", "triton"])
+def test_no_folder_of_tests_is_taken_for_a_package(name: str) -> None:
+    """pytest puts these folders on the path, and Python takes one without __init__.py for a package
+    that is not installed: torch then meets a Triton without contents."""
+    on_the_path = {path.parent for path in (ROOT / "test").rglob("*.py") if path.stem[:4] in _SEEN}
+    assert [folder for folder in on_the_path if (folder / name).is_dir()] == []
+    assert len(on_the_path) > 10
+
+
+_SEEN = {"test", "conf"}
+"""How files begin whose folders pytest puts on the path."""

@@ -176,6 +176,129 @@ def test_a_loop_of_constant_step(start: int, stop: int, step: int) -> None:
         assert [*y] == [len(expected), sum(expected)]
 
 
+@tilec.kernel(grid=(1,))
+def sum_of_unsigned_range(y: tl.array, start: tl.u64, stop: tl.u64, step: tl.u64):
+    count, total = tl.full((1,), 0, tl.u64), tl.full((1,), 0, tl.u64)
+    for i in tl.range(start, stop, step):
+        count += 1
+        total += i
+    tl.store(y, 0, count)
+    tl.store(y, 1, total)
+
+
+@tilec.kernel(grid=(1,))
+def sum_of_unsigned_constant_range(
+    y: tl.array, start: tl.u64, stop: tl.u64, STEP: tl.const, BREAK: tl.const
+):
+    count, total = tl.full((1,), 0, tl.u64), tl.full((1,), 0, tl.u64)
+    for i in tl.range(start, stop, STEP):
+        if BREAK and i == stop:
+            break
+        count += 1
+        total += i
+    tl.store(y, 0, count)
+    tl.store(y, 1, total)
+
+
+FAR_UNSIGNED = (
+    (2**63 - 2, 2**63 + 3, 1),
+    (2**63, 2**63 + 3, 1),
+    (0, 2**64 - 1, 2**62),
+    (2**64 - 10, 2**64 - 1, 4),
+    (2**63 - 10, 2**63 - 1, 4),
+    (2**63 + 5, 2**63 - 5, 1),
+    (3, 17, 4),
+)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_range_of_numbers_without_sign(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_TARGET", target)
+    monkeypatch.setenv("TILEC_EMULATOR_STEPS", "100000")
+    down = [(stop + 1, start, -step) for start, stop, step in FAR_UNSIGNED if stop < 2**64 - 1]
+    down += [(2**64 - 1, 0, -(2**61)), (2**64 - 1, 2**64 - 9, -3)]
+    for start, stop, step in [*FAR_UNSIGNED, *down]:
+        expected, y = range(start, stop, step), np.zeros(2, np.uint64)
+        wanted = [len(expected), sum(expected) % 2**64]
+        if step > 0:
+            sum_of_unsigned_range(y, start, stop, step)
+            assert [*map(int, y)] == wanted, (start, stop, step)
+        for breaks in (False, True):
+            y[:] = 0
+            sum_of_unsigned_constant_range(y, start, stop, step, breaks)
+            assert [*map(int, y)] == wanted, (start, stop, step)
+
+
+@tilec.kernel(grid=(1,))
+def copy_in_unsigned_steps(x: tl.array, y: tl.array, n: tl.u64, B: tl.const, STAGES: tl.const):
+    for i in tl.range(0, n, B, stages=STAGES):
+        tl.store(y, i, tl.load(x, i, B) + 1)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_tiles_of_a_range_of_numbers_without_sign(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as the range has, and in accesses as wide as if its numbers had a sign."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    x = np.random.default_rng(0).standard_normal(1024).astype(np.float32)
+    for stages in (None, 3):
+        for n in (1024, 700, 1):
+            y = np.zeros_like(x)
+            copy_in_unsigned_steps(x, y, n, 128, stages)
+            tiles = -(-n // 128) * 128
+            np.testing.assert_array_equal(y, np.where(np.arange(1024) < tiles, x + 1, 0))
+        text = copy_in_unsigned_steps.compiled(x, y, 1024, 128, stages).ptx
+        assert "st.global.b32" not in text
+
+
+FAR_SIGNED = (
+    (2**63 - 10, 2**63 - 1, 4),
+    (2**63 - 2, 2**63 - 1, 2**40),
+    (-(2**63), 2**63 - 1, 2**62),
+    (-(2**63), -(2**63) + 9, 5),
+    (5, -(2**63), 3),
+    (2**63 - 1, -(2**63), -(2**62)),
+    (2**62, -(2**62) - 5, -(2**61)),
+    (-(2**63) + 3, -(2**63), -2),
+    (2**63 - 1, 0, -(2**61)),
+    (-(2**63), 2**63 - 1, -1),
+)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_range_up_to_the_end_of_64_bits(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number behind the last one leaves 64 bits, and so may the distance of the bounds."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    monkeypatch.setenv("TILEC_EMULATOR_STEPS", "100000")
+    for start, stop, step in FAR_SIGNED:
+        expected = range(start, stop, step)
+        total = (sum(expected) + 2**63) % 2**64 - 2**63
+        y = np.zeros(2, np.int64)
+        if step > 0:
+            sum_of_range(y, start, stop, step)
+            assert [*y] == [len(expected), total], (start, stop, step)
+        for breaks in (False, True):
+            y[:] = 0
+            sum_of_constant_range(y, start, stop, step, breaks)
+            assert [*y] == [len(expected), total], (start, stop, step)
+
+
+@tilec.kernel(grid=(1,))
+def constant_far_range(y: tl.array):
+    count = tl.full((1,), 0, tl.i64)
+    for _ in tl.range(2**63 - 9, 2**63 - 1, 5):
+        count += 1
+    tl.store(y, 0, count)
+
+
+def test_constants_up_to_the_end_of_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_EMULATOR_STEPS", "100000")
+    y = np.zeros(1, np.int64)
+    constant_far_range(y)
+    assert y[0] == 2
+
+
 @tilec.kernel(grid=(3,))
 def arithmetic(x: tl.array, y: tl.array, n: int):
     number = tl.program_id(0)

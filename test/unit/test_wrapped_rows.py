@@ -64,7 +64,8 @@ def test_softmax(columns: int, dtype: Any) -> None:
     error = {2: 1e-2, 4: 1e-6, 8: 1e-6}[x.itemsize]
     expected = softmaxed(x.astype(np.float64))
     np.testing.assert_allclose(y.astype(np.float64), expected, rtol=0, atol=error)
-    assert "wrapped" in report(softmax, x, y, N=N) or columns % 16 == 0
+    # One column of all rows is a row to memory: nothing begins anywhere in it.
+    assert "wrapped" in report(softmax, x, y, N=N) or columns % 16 == 0 or columns == 1
 
 
 @pytest.mark.parametrize(("columns", "width"), [(300, 307), (512, 515), (700, 701)])

@@ -24,20 +24,14 @@ a class of sizes. What turns out not to fit is halved, the largest size first (`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from mlir import ir
-
 from tilec.call.call_class import CallClass
-from tilec.call.short_rows import short_tile
-from tilec.compile.compiler import find_kernel
-from tilec.compile.row_walks import Walk, walk_of
-from tilec.dialects.tile import DotOp, LoadOp
-from tilec.dialects.types import bit_width, element, is_tile, shape
+from tilec.call.constant_roles import MOST_NAMES, Parts, Roles, probe
+from tilec.call.short_rows import short_tile, whole_tile
+from tilec.compile.row_walks import HeldAxis
 from tilec.executable.kernel import Parameter
-from tilec.frontend import LIMITED, build_module
 from tilec.hardware.mma_shapes import WIDEST_N
 from tilec.hardware.powers import power_below
 from tilec.hardware.sizes import SWIZZLE_BITS
@@ -47,14 +41,6 @@ from tilec.messages.diagnostics import CompileError
 from tilec.terms.dtypes import BY_MLIR
 from tilec.terms.tile_sizes import USUAL_SIDE
 
-_PRIMES = (53, 59, 61, 67, 71, 73, 79, 83)
-"""Large enough that a tile's fixed sizes (96 elements of a head) are hardly multiples of one.
-A size of a probed tile that one divides is that constant's; kernels have three."""
-_SMALL_PRIMES = (11, 13, 17, 19, 23, 29, 31, 37)
-"""For tiles that the others make too large: fixed sizes of powers of two are multiples of none."""
-_PROBES = ((16, _PRIMES), (1, _PRIMES), (1, _SMALL_PRIMES))
-"""Sizes to probe with, so many times primes, the first that the kernel can have: dots take
-multiples of 16 (PTX ISA 9.0, mma shapes), and beside a long row most make a tile too large."""
 K_BYTES = max(SWIZZLE_BITS)
 """Of k that a tile of warpgroups or tensor memory spans: a row of the widest swizzle (PTX ISA 9.0,
 "Swizzling modes")."""
@@ -74,9 +60,9 @@ LEAST_SIDE = 16
 9.0, "mma": m16n8)."""
 ROWS = (64, 128, 256)
 """Of tiles that warpgroups multiply, whole ones of theirs (PTX ISA 9.0, "wgmma": m64)."""
-COLUMNS = (32, 64, 128, 256)
-"""Columns of theirs: 96, 160, 192 and 224 were chosen more often than they were the
-fastest (17 drawn products, H200)."""
+COLUMNS, COLUMNS_BETWEEN = (32, 64, 128, 256), (96, 160, 192, 224)
+"""Columns of theirs that are tried with all rows, and with those that promise most: with all rows
+the latter were chosen more often than they were the fastest (17 drawn products, H200)."""
 ROWS_OF_MANY = (64, 128, THREE_WARPGROUPS)
 """The same where a loop has several dots, which have less room for sums."""
 COLUMNS_OF_MANY = (32, 64, 80, 96, 128, 192)
@@ -106,42 +92,6 @@ SHARED_ROW = 64
 caches."""
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """A tile: the constant of each dimension, "" of those that are fixed, which have `fixed`
-    elements together."""
-
-    names: tuple[str, ...]
-    fixed: int
-
-    @property
-    def chosen(self) -> list[str]:
-        """The constants among them."""
-        return list(dict.fromkeys(filter(None, self.names)))
-
-
-@dataclass
-class _Roles:
-    """The findings of the probes: for each constant the role that it has in dots, or the tiles that
-    it is a dimension of."""
-
-    dots: dict[str, tuple[str, str, str]] = field(default_factory=dict)
-    """name -> (m | n | k, element type, precision)"""
-    uses: dict[str, set[tuple[ir.Block, str]]] = field(default_factory=dict)
-    """name -> the blocks in which it is m, n or k of a dot"""
-    tiles: dict[str, list[_Parts]] = field(default_factory=dict)
-    """name -> the tiles that it is a dimension of"""
-    dot_count: int = 0
-    steps: dict[str, list[Walk | None]] = field(default_factory=dict)
-    """Those that loops walk on by -> what each of these loops walks along"""
-    columns: dict[ir.Block, list[int]] = field(default_factory=dict)
-    """n of the dots of each block with sums of their own, those to be chosen as USUAL_SIDE."""
-    loaded: tuple[int, int] = (0, 0)
-    """Elements of the largest loaded tile, and bits of each; of several, of the widest."""
-    is_limited: bool = False
-    """Whether static assertions say which constants the kernel can have."""
-
-
 class AutoConstants:
     """The `tl.auto` constants among `constants`, and the others as `given`.
 
@@ -157,12 +107,10 @@ class AutoConstants:
         target: Target,
     ) -> None:
         names = [name for name, value in constants.items() if value is auto]
-        if len(names) > len(_PRIMES):
-            raise CompileError(
-                f"at most {len(_PRIMES)} constants may be tl.auto, found {len(names)}"
-            )
+        if len(names) > MOST_NAMES:
+            raise CompileError(f"at most {MOST_NAMES} constants may be tl.auto, found {len(names)}")
         self.given = {name: value for name, value in constants.items() if value is not auto}
-        self._roles = _probe(fn, parameters, constants, names)
+        self._roles = probe(fn, parameters, constants, names)
         self._target = target
         self.values: dict[str, int] = {}
         self.reasons: dict[str, str] = {}
@@ -208,6 +156,20 @@ class AutoConstants:
             return None
         return {name: value * (2 if name in deep else 1) for name, value in tiles.items()}
 
+    def between(self, tiles: Mapping[str, int]) -> list[dict[str, int]]:
+        """The tiles with columns between powers of two, where warpgroups multiply one dot."""
+        names = {self._roles.dots[name][0]: name for name in filter(self.may_be_narrow, tiles)}
+        rows = tiles[names["m"]] if "m" in names else USUAL_SIDE
+        if "n" not in names or not self._target.supports(Feature.WGMMA) or rows < ROWS[0]:
+            return []
+        most = USUAL_SIDE * WIDEST_N // rows
+        return [{**tiles, names["n"]: n} for n in COLUMNS_BETWEEN if n <= most]
+
+    def is_between(self, tiles: Mapping[str, int]) -> bool:
+        """Whether tiles have columns of `between`."""
+        wide = [n for n in filter(self.may_be_narrow, tiles) if self._roles.dots[n][0] == "n"]
+        return any(tiles[name] in COLUMNS_BETWEEN for name in wide)
+
     def _is_along_k(self, name: str) -> bool:
         """Whether a constant is k of dots on tensor cores, and nothing else."""
         if name not in self._roles.dots or _is_on_registers(*self._roles.dots[name][1:]):
@@ -217,13 +179,27 @@ class AutoConstants:
     def short_row(self, call: CallClass) -> tuple[dict[str, int], dict[str, str]] | None:
         """The values, and the reasons, where loops walk along rows that one tile holds for calls of
         a class; None where they do not."""
-        if len(self.values) != 1:
+        name = self._walking()
+        size = None if name is None else short_tile(self._roles.steps[name], call)
+        if name is None or size is None:
             return None
-        (name,) = self.values
-        if not _is_streamed_row(name, self._roles) or _largest(name, self._roles).fixed > 1:
+        return {name: size}, {name: f"{size}: holds a whole row"}
+
+    def whole_row(
+        self, call: CallClass
+    ) -> tuple[dict[str, int], dict[str, str], tuple[HeldAxis, ...]] | None:
+        """The same where several loops walk along rows that are whole axes, with these axes."""
+        name = self._walking()
+        found = None if name is None else whole_tile(self._roles.steps[name], call)
+        if name is None or found is None:
             return None
-        size = short_tile(self._roles.steps[name], call)
-        return None if size is None else ({name: size}, {name: f"{size}: holds a whole row"})
+        return {name: found[0]}, {name: f"{found[0]}: keeps a whole row"}, found[1]
+
+    def _walking(self) -> str | None:
+        """The only constant, if loops walk along rows by it and its tiles are of one row."""
+        name = next(iter(self.values))
+        is_only = len(self.values) == 1 and _is_streamed_row(name, self._roles)
+        return name if is_only and _largest(name, self._roles).fixed == 1 else None
 
     def may_be_narrow(self, name: str) -> bool:
         """Whether a constant is nothing but rows, or columns, of the only dot of its loop."""
@@ -256,90 +232,7 @@ class AutoConstants:
         return values, reasons
 
 
-def _probe(
-    fn: Callable[..., Any],
-    parameters: Sequence[Parameter],
-    constants: Mapping[str, Any],
-    names: Sequence[str],
-) -> _Roles:
-    primes, module = _probed(fn, parameters, constants, names)
-    roles = _Roles()
-    with module.context:
-
-        def visit(op: ir.Operation) -> ir.WalkResult:
-            _look(op, primes, roles)
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
-        roles.is_limited = LIMITED in find_kernel(module, None).attributes
-    return roles
-
-
-def _probed(
-    fn: Callable[..., Any],
-    parameters: Sequence[Parameter],
-    constants: Mapping[str, Any],
-    names: Sequence[str],
-) -> tuple[dict[str, int], ir.Module]:
-    """A prime for each name, and the kernel with multiples of them; if it can have none, its error
-    with the first."""
-    failed = []
-    for factor, every in _PROBES:
-        primes: dict[str, int] = dict(zip(names, every, strict=False))
-        probes = {name: factor * prime for name, prime in primes.items()}
-        try:
-            return primes, build_module(fn, parameters, {**constants, **probes}, probes=True)
-        except CompileError as error:
-            failed.append((error, probes))
-    error, probes = failed[0]
-    shown = ", ".join(f"{name} = {value}" for name, value in probes.items())
-    raise CompileError(
-        error.message,
-        error.location,
-        [*error.notes, f"found while trying {shown} to see what the tl.auto constants are for"],
-    ) from None
-
-
-def _look(op: ir.Operation, primes: Mapping[str, int], roles: _Roles) -> None:
-    """Notes what one op says about the constants."""
-
-    def constant_of(size: int) -> str:
-        return next((name for name, prime in primes.items() if size % prime == 0), "")
-
-    view = op.opview
-    if op.name == "scf.for" and (step := constant_of(_number(op.operands[2]))):
-        roles.steps.setdefault(step, []).append(walk_of(op))
-    if isinstance(view, DotOp):
-        m, k = shape(view.lhs)[-2:]
-        n = shape(view.rhs)[-1]
-        if not _goes_on(view):
-            roles.dot_count += 1
-            own = USUAL_SIDE if constant_of(n) else n
-            roles.columns.setdefault(op.block, []).append(own)
-        about = (str(element(view.lhs)), view.options.get("precision", ""))
-        for role, size in (("m", m), ("n", n), ("k", k)):
-            if name := constant_of(size):
-                roles.dots.setdefault(name, (role, *about))
-                roles.uses.setdefault(name, set()).add((op.block, role))
-    for result in filter(is_tile, op.results):
-        names = tuple(constant_of(size) for size in shape(result))
-        sizes = zip(names, shape(result), strict=True)
-        parts = _Parts(names, prod(size for name, size in sizes if not name))
-        for name in parts.chosen:
-            roles.tiles.setdefault(name, []).append(parts)
-        if isinstance(view, LoadOp):
-            roles.loaded = max(roles.loaded, (prod(shape(result)), bit_width(element(result))))
-
-
-def _goes_on(dot: DotOp) -> bool:
-    """Whether a dot adds to another one of its block, as halves of k do: both are one product."""
-    owner = dot.acc.owner
-    return not isinstance(owner, ir.Block) and (
-        isinstance(owner.opview, DotOp) and owner.operation.block == dot.operation.block
-    )
-
-
-def _size(name: str, roles: _Roles, target: Target) -> tuple[int, str]:
+def _size(name: str, roles: Roles, target: Target) -> tuple[int, str]:
     if name in roles.dots:
         if roles.dots[name][0] == "m" and _leaves_three_warpgroups_room(roles, target):
             return THREE_WARPGROUPS, f"m of dots of one loop by three warpgroups of {target.name}"
@@ -372,25 +265,19 @@ def _size(name: str, roles: _Roles, target: Target) -> tuple[int, str]:
     return sizes[name], f"its part of a {kind}" if walked else f"its part of an {kind}"
 
 
-def _largest(name: str, roles: _Roles) -> _Parts:
+def _largest(name: str, roles: Roles) -> Parts:
     """Of the tiles that a constant is a dimension of, the one with most to choose."""
     return max(roles.tiles[name], key=lambda each: (len(each.chosen), each.fixed))
 
 
-def _is_streamed_row(name: str, roles: _Roles) -> bool:
+def _is_streamed_row(name: str, roles: Roles) -> bool:
     """Whether loops walk along rows by a constant: the last dimension of tiles, none of a dot."""
     if name not in roles.steps or name not in roles.tiles or name in roles.dots:
         return False
     return _largest(name, roles).names[-1] == name
 
 
-def _number(value: ir.Value) -> int:
-    """A constant; 1, which is no multiple of any, for what is none."""
-    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
-    return op.attributes["value"].value if op is not None and op.name == "arith.constant" else 1
-
-
-def _leaves_three_warpgroups_room(roles: _Roles, target: Target) -> bool:
+def _leaves_three_warpgroups_room(roles: Roles, target: Target) -> bool:
     """Whether warpgroups multiply all dots, each has a second one with the same rows, and these are
     narrow together."""
     narrow = all(len(ns) > 1 and sum(ns) <= THREE_WARPGROUPS for ns in roles.columns.values())
@@ -402,7 +289,7 @@ def _is_small(target: Target) -> bool:
     return target.shared_bytes < SMALL_SHARED
 
 
-def _is_streamed(name: str, roles: _Roles, most: int) -> bool:
+def _is_streamed(name: str, roles: Roles, most: int) -> bool:
     """Whether a loop of more than `most` dots sums over a constant that is a side of one before."""
     uses = roles.uses[name]
     crowded = [block for block, columns in roles.columns.items() if len(columns) > most]

@@ -8,14 +8,20 @@ predicted to be faster by more than the model is trusted with, `Rates.gain`. Beh
 all others, the fastest first, for where lowering shows that it spills or starves
 (`tilec/compile/fitting.py`); last, the usual tiles halved until they fit.
 
-Loops along rows that one tile holds get that tile (`short_rows.py`), in front of all others.
+Loops along rows that one tile holds get that tile (`short_rows.py`), in front of all others; where
+several walk along the same rows and none is longer in any launch, up to what a cluster keeps.
+
+Columns between powers of two (96, 160, 192, 224) are tried last, with the rows of the fastest,
+where columns are loaded as they are: they can bring the number of programs below that of
+multiprocessors, and must promise more than the model errs, `Rates.between_gain`.
 
 Where the least of these sides is longer than what it covers (a batch of 8 tokens, weights for 16
 outputs), those of single warps are candidates, too: 16 or 32 rows in place of 64 load and multiply
 less for nothing.
 
 Each candidate whose loop of products CTAs can sum in parts (pass split-sums) is ranked with its
-programs whole, and in 2, 4 and 8 parts where so many CTAs run at once.
+programs whole, and in 2, 4 and 8 parts where so many CTAs run at once; parts must promise more than
+the model errs, `Rates.parts_gain`.
 
 Then each is compared with itself in clusters of two, which load together what they share (pass
 share-copies): what L2 reads for rows that begin inside of lines may be more than it has time for.
@@ -40,12 +46,14 @@ from mlir import ir
 from tilec.call.auto_constants import NARROW_SIDES, AutoConstants
 from tilec.call.call_class import CallClass, any_class
 from tilec.call.specialization import Specialization
+from tilec.compile.row_walks import HeldAxis, keeps_row
 from tilec.costs.kernel_work import ProgramWork, read_program
 from tilec.costs.launch_work import KernelWork, launch_work
-from tilec.costs.machine import usual_machine
+from tilec.costs.machine import Machine, usual_machine
 from tilec.costs.model import Prediction, predict
 from tilec.costs.work import ALONE, Way, Work
 from tilec.dialects.context import make_context
+from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.hardware.sizes import LINE_BYTES
 from tilec.hardware.target import Target
 from tilec.messages.diagnostics import CompileError
@@ -57,10 +65,19 @@ MOST_TILES = 24
 DEEPENED = 3
 """Tiles, the fastest by prediction, that are ranked with twice the k, too: 64 x 64 x 128 took 0.63
 to 1.00 of the time of 64 x 64 x 64 (12 products of few programs, H200)."""
+BETWEEN = 2
+"""Tiles, the fastest by prediction, whose rows are tried with columns between powers of two. Four
+others each are built for them. Not timed with more."""
+KEPT_ELEMENTS = 8192
+"""Of the rows of a launch, a multiprocessor, that are kept at most: programs that keep theirs all
+run at once then, and what a launch takes is how long one of them waits. Of more of them fewer run
+side by side than of those that read twice, and compute as much: cross-entropy of 3 rows of 229944
+takes 10.3 us for 34.1, of 142 of 5888 3.8 for 4.8, but of 338 of 11176 13.2 for 9.0, of 900 of
+40000 83 for 55, of 64937 of 423 66 for 50 (H200)."""
 SHOWN = 6
 """Predictions that the report shows."""
 
-Build = Callable[[Mapping[str, Any], Mapping[str, str], ir.Context], ir.Module]
+Build = Callable[..., ir.Module]
 Context = Callable[[], ir.Context]
 """Makes MLIR's context where something is built: it takes as long as a small kernel."""
 CLUSTERS = ((2, 1), (1, 2))
@@ -73,12 +90,16 @@ Point = tuple[Constants, int]
 @dataclass(frozen=True)
 class Tiles:
     """Values of the `tl.auto` constants, and for each the reason; in the report as it stands.
-    `holds_rows`: whether they hold the rows that loops walk along; `parts`: in how many parts the
+    `holds_rows`: whether they hold the rows that loops walk along; `held`: what these are, where no
+    launch brings longer ones and loops go round once; `few`: how many CTAs may work on a row of
+    its few programs; `parts`: in how many parts the
     loop of each program is summed; `cluster`: programs that load together what they share."""
 
     chosen: Constants
     reasons: Mapping[str, str]
     holds_rows: bool = False
+    held: tuple[HeldAxis, ...] = ()
+    few: int = 0
     parts: int = 1
     cluster: tuple[int, int] = ALONE
 
@@ -92,7 +113,8 @@ class Tiles:
 class AutoTiles:
     """The candidates of one kernel, specialised but for the class of sizes.
 
-    `build(values, reasons, context)`: its tile-level module with these values of the constants.
+    `build(values, reasons, context)`: its tile-level module with these values of the constants;
+    with `held=`, loops along these axes go round once.
     `has_grid`: whether it has a rule for the grid; without one the usual tiles come first, then
     halved ones.
     """
@@ -134,7 +156,7 @@ class AutoTiles:
         usual = (tuple(self._usual.values.items()), 1)
         # The usual tiles are known to be good: others must promise more than the model errs.
         gain = machine.rates.gain if call is not None else float("inf")
-        cost = {point: found.us for point, found in predicted.items()}
+        cost = {x: self._doubt(x, machine) * found.us for x, found in predicted.items()}
         unable = float("inf") if predicted and call is not None else 0.0
         if self._can_be(usual[0], context):
             cost[usual] = cost.get(usual, unable) / gain
@@ -148,8 +170,31 @@ class AutoTiles:
         points = [first, *rest]
         ranked = [self._tiles(point, w, call) for point, w in zip(points, whys, strict=True)]
         ranked += halved
-        short = None if call is None else self._short(call, context)
-        return ranked if short is None else [short, *ranked]
+        holding = [] if call is None else [self._whole(call, context), self._short(call, context)]
+        return [*(tiles for tiles in holding if tiles is not None), *ranked]
+
+    def _whole(self, call: CallClass, context: Context) -> Tiles | None:
+        """The tile that keeps a whole row, where that spares reading it again."""
+        found = self._usual.whole_row(call) if self._has_grid and call.is_most else None
+        if found is None:
+            return None
+        values, reasons, held = found
+        program = self._program(tuple(values.items()), context)
+        if program is None or program.rule is None:
+            return None
+        programs = launch_work(program, call.arguments(self._parameters)).work.programs
+        few = _few(programs, held, call)
+        if not few:
+            return None
+        module = self._build(values, {}, context(), held=held, few=few)
+        tiles = Tiles(tuple(values.items()), reasons, holds_rows=True, held=held, few=few)
+        return tiles if keeps_row(module, self._target) else None
+
+    def _doubt(self, point: Point, machine: Machine) -> float:
+        """How many times as fast as others a candidate must be predicted to be."""
+        tiles, parts = point
+        gain = machine.rates.between_gain if self._usual.is_between(dict(tiles)) else 1.0
+        return gain * (machine.rates.parts_gain if parts > 1 else 1.0)
 
     def _short(self, call: CallClass, context: Context) -> Tiles | None:
         """The tile that holds a whole row, where rows are short and the kernel can have it."""
@@ -168,8 +213,9 @@ class AutoTiles:
         works = self._works(self._candidates, call, context)
         works |= self._works(self._narrow(works, call, context), call, context)
         found |= self._predictions(works, call)
+        between = self._works(self._between(found, works, call), call, context)
         deeper = self._works(self._deeper(found, works, call), call, context)
-        found |= self._predictions(deeper, call)
+        found |= self._predictions({**deeper, **between}, call)
         return dict(sorted(found.items(), key=lambda item: item[1].us))
 
     def _predictions(
@@ -225,6 +271,25 @@ class AutoTiles:
         short = [x for x in list(fastest)[:DEEPENED] if slots[x] <= roomy]
         deeper = (self._usual.deeper(dict(tiles)) for tiles in short)
         return [tuple(tiles.items()) for tiles in deeper if tiles is not None]
+
+    def _between(
+        self, found: Mapping[Point, Prediction], works: Mapping[Constants, Work], call: CallClass
+    ) -> list[Constants]:
+        """The fastest tiles with columns between powers of two, where the copy engine fills all
+        rings, by rates that were fitted to such, too."""
+        if not call.machine.rates.record:
+            return []
+        fastest = dict.fromkeys(tiles for tiles, _ in sorted(found, key=lambda x: found[x].us))
+        few = [tiles for tiles in list(fastest)[:BETWEEN] if self._loads_columns(tiles)]
+        rows = [self._usual.between(dict(tiles)) for tiles in few if _by_engine(works[tiles])]
+        return list(dict.fromkeys(tuple(tiles.items()) for each in rows for tiles in each))
+
+    def _loads_columns(self, tiles: Constants) -> bool:
+        """Whether what has a tile's columns comes from memory as it is multiplied: threads that
+        compute it have layouts of powers of two."""
+        program = self._programs[tiles]
+        fills = [] if program is None else [fill for one in program.bodies for fill in one.fills]
+        return any(operand.axis == 0 for fill in fills for operand in fill.operands)
 
     def _works(
         self, candidates: Sequence[Constants], call: CallClass, context: Context
@@ -332,6 +397,14 @@ class AutoTiles:
             times += 1
 
 
+def _few(programs: int, held: Sequence[HeldAxis], call: CallClass) -> int:
+    """How many CTAs may work on a row of each of so many programs; 0 where these are many."""
+    longest, all_of_them = max(most for _, _, most in held), call.machine.multiprocessors
+    if programs * longest > KEPT_ELEMENTS * all_of_them:
+        return 0
+    return min(MOST_CTAS, max(1, all_of_them // max(1, programs)))
+
+
 def _with(tiles: Constants, name: str, value: int) -> Constants:
     """The same but for one constant."""
     return tuple({**dict(tiles), name: value}.items())
@@ -339,9 +412,14 @@ def _with(tiles: Constants, name: str, value: int) -> Constants:
 
 def _may_share(launch: KernelWork, cluster: tuple[int, int]) -> bool:
     """Whether the copy engine fills all rings, and the grid is no shorter than a cluster."""
-    rings = [loop for loop in launch.work.loops if loop.staged_bytes]
     is_long = all(n >= side for n, side in zip(launch.grid, cluster, strict=False))
-    return is_long and bool(rings) and all(loop.way is Way.ENGINE for loop in rings)
+    return is_long and _by_engine(launch.work)
+
+
+def _by_engine(work: Work) -> bool:
+    """Whether there are rings, all filled by the copy engine."""
+    rings = [loop for loop in work.loops if loop.staged_bytes]
+    return bool(rings) and all(loop.way is Way.ENGINE for loop in rings)
 
 
 def _label(point: Point) -> str:

@@ -39,17 +39,20 @@ class CallClass:
     """The class of a call, which decides its tiles. `sizes`: of each parameter, an array's shape,
     how many arrays and elements a list has, a whole number's value, or None of any other;
     `pitches`: of each, the power of two of bytes, a line at most, at whose multiples rows of an
-    array begin; `machine`: where it runs."""
+    array begin; `machine`: where it runs; `is_most`: whether no launch of what is compiled for the
+    class has larger sizes."""
 
     sizes: tuple[Sizes | int | None, ...]
     pitches: tuple[int, ...]
     machine: Machine
+    is_most: bool = False
 
     @property
     def text(self) -> str:
         """The same in every process: what is kept on disk is kept under it."""
         figures = {name: getattr(self.machine, name) for name in FIGURES}
-        return f"{self.sizes}, rows at {self.pitches} on {figures}"
+        most = ", no larger ones" if self.is_most else ""
+        return f"{self.sizes}{most}, rows at {self.pitches} on {figures}"
 
     def arguments(self, parameters: Sequence[Parameter]) -> dict[str, Any]:
         """Arguments of this class by name, arrays without memory behind."""
@@ -65,15 +68,19 @@ def class_of(
 ) -> CallClass:
     """The class of a call with these arguments, arrays described."""
     given = [values[parameter.name] for parameter in parameters]
-    return CallClass(tuple(map(_class, given)), tuple(map(_pitch, given)), machine)
+    return CallClass(tuple(map(_class, given)), tuple(map(_pitch, given)), machine, is_most=True)
 
 
 def class_of_specs(
-    parameters: Sequence[Parameter], usual: Mapping[str, Any], machine: Machine
+    parameters: Sequence[Parameter],
+    usual: Mapping[str, Any],
+    machine: Machine,
+    *,
+    is_most: bool = False,
 ) -> CallClass | None:
     """The class of calls with these parameters; None where a size, or a whole number, is unknown.
     `usual`: shapes and whole numbers by name, in place of sizes that parameters leave open; their
-    rows follow one another without gaps where strides are open, too.
+    rows follow one another without gaps where strides are open, too. `is_most`: see `CallClass`.
 
     ValueError for a name or a rank that no parameter has.
     """
@@ -85,7 +92,7 @@ def class_of_specs(
     if any(size == _UNKNOWN for size in found):
         return None
     pitches = (_dense_pitch(one, usual.get(one.name)) for one in parameters)
-    return CallClass(tuple(found), tuple(pitches), machine)
+    return CallClass(tuple(found), tuple(pitches), machine, is_most)
 
 
 _UNKNOWN = -1

@@ -103,6 +103,10 @@ class Kernel(Launcher, Generic[P]):
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
 
+    def __reduce__(self) -> str:
+        """By its global name, as functions: a copy of what holds a kernel holds the same one."""
+        return self.fn.__qualname__
+
     def _launch_memory(self, values: tuple[Any, ...], grid: Any, stream: Any) -> None:
         """Launches as `Launcher` does, but an argument that is an array's may also be None or a
         group, and one without annotation a number."""
@@ -258,12 +262,14 @@ class Kernel(Launcher, Generic[P]):
         index_bits: int,
         target: Target,
         sizes: Mapping[str, Any] | None = None,
+        *,
+        is_most: bool = False,
     ) -> Specialization:
         """The specialisation for specs, and the class of sizes where those are known."""
         found = specialize_for(self.parameters, specs, constants or {}, index_bits)
         if not found.is_open:
             return found
-        call = class_of_specs(found.parameters, sizes or {}, usual_machine(target))
+        call = class_of_specs(found.parameters, sizes or {}, usual_machine(target), is_most=is_most)
         return replace(found, call=call)
 
     @short_traceback
@@ -275,6 +281,7 @@ class Kernel(Launcher, Generic[P]):
         target: str,
         index_bits: int = 32,
         sizes: Mapping[str, Any] | None = None,
+        at_most: bool = False,
         ptx_version: int | None = None,
         dump_dir: str | None = None,
     ) -> CompiledKernel:
@@ -282,12 +289,13 @@ class Kernel(Launcher, Generic[P]):
 
         `sizes`: usual ones, a shape an array and a whole number by name, for which `tl.auto` tiles,
         and how many lanes run a program, are chosen where specs leave sizes open; the code takes
-        any.
+        any. `at_most`: no launch brings larger sizes, as for calls that are compiled for where they
+        are made: tiles may hold whole rows, and longer rows are an ArgumentError.
         `ptx_version`: of the PTX, times ten; None for the lowest that the code needs, of the best
         code. CompileError where an instruction needs a later one.
         """
         found = find_target(target)
-        wanted = self._for(specs, constants, index_bits, found, sizes)
+        wanted = self._for(specs, constants, index_bits, found, sizes, is_most=at_most)
         kernel = self._compile(wanted, found, ptx_version, dump_dir)
         if is_crowded_by(kernel, sizes or {}, usual_machine(found)):
             wanted = replace(wanted, is_crowded=True)

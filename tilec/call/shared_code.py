@@ -31,7 +31,9 @@ class SharedCode:
         """The kernel for choices in this order: one that was compiled for the first of them, and
         for those behind it that were refused then, or a new one. Its report gives the reasons of
         this order. `key`: what else the code depends on."""
-        points = [(tiles.chosen, tiles.parts, tiles.cluster) for tiles in order]
+        points = [
+            (tiles.chosen, tiles.held, tiles.few, tiles.parts, tiles.cluster) for tiles in order
+        ]
         prefixes = [tuple(points[: n + 1]) for n in range(len(order))]
         in_parts = any(tiles.parts > 1 for tiles in order)
         in_clusters = any(tiles.cluster != ALONE for tiles in order)

@@ -1,5 +1,9 @@
 """Rows that one tile holds: how long those are that a loop walks along, and the tile that fits.
 
+Where no launch brings longer rows, loops along whole axes go round once (`whole_tile`,
+`passes/rows/held_rows.py`): the kernel is one of rows in tiles, as long as a cluster keeps them.
+Else they stay loops (`short_tile`).
+
 Of a tile that is made for long rows most threads have nothing of a short one. On an H200 rows of
 160 columns in tiles of 1024 took 259 us, by torch.compile 87 (cross-entropy of 209324).
 """
@@ -10,7 +14,7 @@ from collections.abc import Sequence
 from math import prod
 
 from tilec.call.call_class import CallClass
-from tilec.compile.row_walks import Walk
+from tilec.compile.row_walks import HeldAxis, Walk
 
 LONGEST = 640
 """Elements: for such a row a tile of 1024, in two warps that meet through shared memory, takes 1.5
@@ -30,6 +34,9 @@ LEAST = 32
 """Elements, one a lane."""
 PER_OCTAVE = 8
 """Sizes of such tiles: a row of n elements leaves n / 8 of its tile empty at most, or 31."""
+PART, LONG_PART, LONGEST_TILE = 128, 256, 32768
+"""Tiles that keep a row longer than `LONGEST` are multiples of the first, and of the second beyond
+the third, where each CTA of a cluster has an eighth (`tilec.examples.softmax`)."""
 SPREAD = 2
 """Where memory says how long rows are, a tile holds most of them that has so many times their
 mean: at least half, as none is shorter than 0 (Markov)."""
@@ -48,6 +55,30 @@ def short_tile(walks: Sequence[Walk | None], call: CallClass) -> int | None:
         return -(-longest // LONG_STEP) * LONG_STEP if is_held else None
     step = max(LEAST, (1 << longest.bit_length() >> 1) // PER_OCTAVE)
     return max(1, -(-longest // step)) * step
+
+
+def whole_tile(
+    walks: Sequence[Walk | None], call: CallClass
+) -> tuple[int, tuple[HeldAxis, ...]] | None:
+    """The tile that holds the longest of the axes that several loops walk along in calls of a
+    class, and these axes; None where one is no axis, or has no elements, or all are short: the
+    second time L1 has such a row."""
+    axes = [_axis(walk, call) for walk in walks]
+    held = tuple(dict.fromkeys(axis for axis in axes if axis is not None))
+    if len(walks) < 2 or None in axes or not all(length for _, _, length in held):
+        return None
+    longest = max(length for _, _, length in held)
+    if longest <= LONGEST:
+        return None
+    part = PART if longest <= LONGEST_TILE else LONG_PART
+    return -(-longest // part) * part, held
+
+
+def _axis(walk: Walk | None, call: CallClass) -> HeldAxis | None:
+    sizes = None if walk is None or walk.ends is not None else call.sizes[walk.number]
+    if walk is None or not isinstance(sizes, tuple):
+        return None
+    return walk.number, walk.axis, sizes[walk.axis]
 
 
 def _length(walk: Walk | None, call: CallClass) -> int | None:

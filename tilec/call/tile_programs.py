@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from tilec.hardware.target import Target
 
 if TYPE_CHECKING:
     from tilec.call.auto_tiles import AutoTiles
+    from tilec.compile.row_walks import HeldAxis
 
 
 class TilePrograms:
@@ -34,7 +35,11 @@ class TilePrograms:
         if tiles is None:
             return None
         build = functools.partial(
-            self._build, holds_rows=tiles.holds_rows, chosen_demands=tiles.demands
+            self._build,
+            holds_rows=tiles.holds_rows,
+            held=tiles.held,
+            few=tiles.few,
+            chosen_demands=tiles.demands,
         )
         return build(wanted, dict(tiles.chosen), tiles.reasons)
 
@@ -57,11 +62,15 @@ class TilePrograms:
         context: Any = None,
         *,
         holds_rows: bool = False,
+        held: Sequence[HeldAxis] = (),
+        few: int = 0,
         chosen_demands: Mapping[str, Any] | None = None,
     ) -> Any:
         """The program with constants chosen for those that are left open. `context`: MLIR's, else
-        one of its own. `holds_rows`: whether tiles hold the rows that loops walk along;
-        `chosen_demands`: beside the author's, those that were chosen with the constants."""
+        one of its own. `holds_rows`: whether tiles hold the rows that loops walk along, `held`: and
+        what these are, where no launch brings longer ones; `few`: how many CTAs may work on a
+        row where there are few programs; `chosen_demands`: beside the author's,
+        those that were chosen with the constants."""
         return importlib.import_module("tilec.frontend").build_module(
             self._fn,
             wanted.parameters,
@@ -72,5 +81,7 @@ class TilePrograms:
             auto=reasons,
             is_crowded=wanted.is_crowded,
             holds_rows=holds_rows,
+            held=held,
+            few=few,
             context=context,
         )

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import IO
 
 from tilec.cli.parser import AT_FAULT, BUG
+from tilec.cli.streams import complain, pass_on
 from tilec.compile import progress
 from tilec.compile.isolation import end_with_parent
 from tilec.messages.diagnostics import CompileError, InternalError
@@ -35,7 +36,7 @@ def run_in_child(run: Callable[[], int]) -> int:
         words = log.read().decode(errors="replace")
         begun = progress.last()
     if not os.WIFSIGNALED(status):
-        sys.stderr.write(words)
+        pass_on(words)
         return os.WEXITSTATUS(status)
     number = os.WTERMSIG(status)
     if number == signal.SIGINT:
@@ -69,11 +70,13 @@ def _keep_back(log: IO[bytes]) -> None:
 
 
 def _wait(child: int) -> int:
-    while True:
-        try:
-            return os.waitpid(child, 0)[1]
-        except KeyboardInterrupt:
-            continue  # the child got it, too, and ends by itself
+    """The status of a child that has ended. Ctrl-C is for the child, which got it, too: here it
+    could come between the child's end and what is known of it."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return os.waitpid(child, 0)[1]
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _show_death(number: signal.Signals, words: str, begun: progress.Progress | None) -> int:
@@ -84,9 +87,9 @@ def _show_death(number: signal.Signals, words: str, begun: progress.Progress | N
         where = "" if begun is None else f" in {begun.doing}"
         at = "" if begun is None or begun.place is None else f", of the kernel at {begun.place}"
         said = "".join(f"; {note}" for note in notes)
-        print(InternalError(f"tilec died of {number.name}{where}{at}{said}"), file=sys.stderr)
+        complain(InternalError(f"tilec died of {number.name}{where}{at}{said}"))
         return BUG
     notes.append("if the program is right, this is a bug in tilec; please report it")
     message = f"{begun.doing} cannot take this program: the compiler died of {number.name}"
-    print(CompileError(message, begun.place, notes), file=sys.stderr)
+    complain(CompileError(message, begun.place, notes))
     return AT_FAULT

@@ -16,7 +16,6 @@ import argparse
 import importlib
 import json
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,7 +28,7 @@ from mlir import ir
 from tilec.call.signature import add_promises, parse_spec
 from tilec.cli.arguments import add_constants, add_demand, add_target, split_name, usage
 from tilec.cli.input import Input, read_tile
-from tilec.cli.streams import write_out
+from tilec.cli.streams import pass_on, write_out
 from tilec.compile.assembler import assemble, disassemble
 from tilec.compile.compiler import compile_module, lower_to
 from tilec.compile.llvm_level import TEXTS, is_llvm_level, lower_llvm
@@ -190,7 +189,7 @@ def _told(kernel: CompiledKernel, arguments: argparse.Namespace) -> CompiledKern
     if arguments.emit in ("report", "report-json"):
         ask_ptxas(kernel)
     for at, text in slow(kernel.report):
-        print(f"{at}: warning: {text}", file=sys.stderr)
+        pass_on(f"{at}: warning: {text}\n")
     return kernel
 
 

@@ -9,7 +9,6 @@ no more is asked. Without `--passes` the file is parsed, verified and printed.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -17,7 +16,7 @@ from mlir import ir
 from mlir.passmanager import PassManager
 
 from tilec.cli.arguments import add_demand, add_target, usage
-from tilec.cli.streams import write_out
+from tilec.cli.streams import complain, write_out
 from tilec.compile import progress
 from tilec.compile.expectations import SEPARATOR, check_expectations, split_input
 from tilec.compile.mlir_errors import compile_error
@@ -83,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     for part in parts:
         output, errors = _run_part(part, name, arguments, mlir, survives)
         for error in errors:
-            print(error, file=sys.stderr)
+            complain(error)
             wrong = True
         if output is not None:
             outputs.append(output)

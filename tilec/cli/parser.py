@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+import sys
+from typing import Any, NoReturn
+
+from tilec.cli.streams import pass_on, write_out
 
 DONE, AT_FAULT, USAGE, BUG = 0, 1, 2, 3
 """Exit codes of `tilec`."""
@@ -15,3 +18,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Ends with the exit code of wrong usage."""
         self.exit(USAGE, f"error: {message}\nhelp: `{self.prog} --help` explains the options\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Writes a message; argparse would drop one that standard output does not take."""
+        if file is sys.stderr:
+            pass_on(message)
+        else:
+            write_out(message)

@@ -24,6 +24,7 @@ from tqdm import tqdm
 import tilec
 from tilec.call.device_target import target_of
 from tilec.cli.parser import AT_FAULT, DONE
+from tilec.cli.streams import pass_on
 from tilec.costs.machine import Machine, machine_of
 from tilec.costs.rates import rates_of
 from tilec.messages.diagnostics import CompileError
@@ -100,7 +101,7 @@ def _tabled(arguments: argparse.Namespace, today: str) -> int:
 def _ended(wrong: Sequence[str]) -> int:
     """The exit code; says what was wrong."""
     for message in wrong:
-        print(f"wrong, and left out: {message}", file=sys.stderr)
+        pass_on(f"wrong, and left out: {message}\n")
     return AT_FAULT if wrong else DONE
 
 
@@ -115,7 +116,7 @@ def _machine(name: str) -> tuple[Any, Machine]:
 
 
 def _complain(text: str) -> None:
-    print(f"left out: {text}", file=sys.stderr)
+    pass_on(f"left out: {text}\n")
 
 
 def _measured(arguments: argparse.Namespace) -> tuple[list[Run], list[str], dict[str, str]]:

@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CompileError(str(error), notes=[_where(error.__traceback__, path)]) from None
     except Exception as error:  # the script's own failure is shown as Python shows it
         if isinstance(error, OSError):
-            write_out("")  # says so where it was standard output that took no more
+            write_out("", asks=True)  # says so where it was standard output that took no more
         traceback.print_exception(type(error), error, _from_file(error.__traceback__, path))
         return 1
     return 0

@@ -25,13 +25,15 @@ def open_closed() -> None:
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - until the end
 
 
-def write_out(text: str) -> None:
+def write_out(text: str, *, asks: bool = False) -> None:
     """Writes to standard output, to the end. CompileError where that takes no more.
 
+    A full device refuses to write nothing, too: without text that is no error unless one `asks`.
     BrokenPipeError where nobody reads any more, as in `tilec ... | head`.
     """
     try:
-        sys.stdout.write(text)
+        if text or asks:
+            sys.stdout.write(text)
         sys.stdout.flush()
     except OSError as error:
         # What is left goes nowhere: the end of the process would try again, and complain.
@@ -43,5 +45,12 @@ def write_out(text: str) -> None:
 
 def complain(error: CompileError | InternalError) -> None:
     """Prints a diagnostic; the exit code alone says it where standard error takes nothing."""
-    with suppress(OSError):
-        print(error, file=sys.stderr, flush=True)
+    pass_on(f"{error}\n")
+
+
+def pass_on(words: str) -> None:
+    """Writes to standard error, if that takes anything."""
+    if words:
+        with suppress(OSError):
+            sys.stderr.write(words)
+            sys.stderr.flush()

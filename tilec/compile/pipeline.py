@@ -31,8 +31,8 @@ from tilec.passes.insert_tensor_stores import insert_tensor_stores
 from tilec.passes.keep_accumulators import keep_accumulators
 from tilec.passes.keep_explicit import keep_explicit
 from tilec.passes.load_ahead import load_ahead
-from tilec.passes.load_beside_products import load_beside_products
 from tilec.passes.load_early import load_early
+from tilec.passes.load_next_programs import load_next_programs
 from tilec.passes.lower_to_nvvm import lower_to_nvvm
 from tilec.passes.multiply_out import multiply_out
 from tilec.passes.overlap_launches import overlap_launches
@@ -62,12 +62,14 @@ from tilec.passes.stage_operands import stage_operands
 from tilec.passes.transpose_products import transpose_products
 from tilec.passes.widen_indices import widen_indices
 from tilec.passes.wrap_rows import wrap_rows
+from tilec.passes.write_out_steps import write_out_steps
 
 TILE_PIPELINE: tuple[TilePass, ...] = (
     simplify,
     # Behind it all accesses are of whole arrays.
     dissolve_windows,
     count_loops,
+    write_out_steps,
     widen_indices,
     spread_rows,
     wrap_rows,
@@ -99,15 +101,15 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     rotate_dots,
     overlap_mma,
     delay_waits,
-    load_beside_products,
+    prefetch_loads,
     # What a set of warps does is whole by now: there may be a second set that does the same.
     alternate_programs,
-    prefetch_loads,
     fill_piecewise,
     estimate_registers,
     # A program of one warp is whole by now: others may run beside it.
     pack_programs,
     hoist_loads,
+    load_next_programs,
     # Until here every loop over programs is an scf.for.
     request_programs,
     allocate_tensor_memory,

@@ -21,6 +21,7 @@ from tilec.hardware.target import Target
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.index_runs import Indexed
 from tilec.passes.analysis.vector_width import contiguous_dim
+from tilec.passes.demands.kernels import few_of
 from tilec.passes.layouts.components import depth_factor
 from tilec.passes.layouts.op_costs import issue_slots
 from tilec.passes.layouts.product_rows import keeps_rows
@@ -211,9 +212,10 @@ class Exchanges:
 class ProgramFacts:
     """All of it. `recurs`: whether a loop computes a tile from itself. `elements`, `bytes`: of the
     largest tile computed, and of the largest in memory, each in one of the `stripes` in which a
-    program works (`passes/rows/stripes.py`)."""
+    program works (`passes/rows/stripes.py`). `is_few`: whether launches have few programs."""
 
     stripes: int
+    is_few: bool = False
     products: Products = field(default_factory=Products)
     results: Results = field(default_factory=Results)
     accesses: Accesses = field(default_factory=Accesses)
@@ -266,7 +268,7 @@ class ProgramFacts:
 
 def facts_of(function: ir.Operation, target: Target) -> ProgramFacts:
     """Says what a program of a kernel does."""
-    program = ProgramFacts(count_stripes(function, target, 1)[0])
+    program = ProgramFacts(count_stripes(function, target, 1)[0], bool(few_of(function)))
     for op in all_ops(function):
         view = op.opview
         for part in program.parts:

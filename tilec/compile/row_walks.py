@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir import ir
 
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.tile import LoadOp
+from tilec.hardware.target import Target
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.rewriting.loops import find_loops
+from tilec.passes.rewriting.walk import kernels
+from tilec.passes.rows.stripes import is_kept
+
+HeldAxis = tuple[int, int, int]
+"""Of a parameter, by number: an axis, and how many elements it has at most."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,27 @@ def walk_of(loop: ir.Operation) -> Walk | None:
             number = _number(view.src)
             return None if number is None else Walk(number, view.dims[-1], end, first == end)
     return None
+
+
+def keeps_row(module: ir.Module, target: Target) -> bool:
+    """Whether the programs of a tile-level module keep one row each, all of it."""
+    with module.context:
+        return any(is_kept(function, target) for function in kernels(module))
+
+
+def one_turn_loops(
+    function: ir.Operation, held: Sequence[HeldAxis]
+) -> list[tuple[ir.Operation, Walk, int]]:
+    """The loops of a kernel that go round once, as their steps hold the whole of these axes; what
+    each walks along, and its step."""
+    found = []
+    for loop in find_loops(function):
+        walk, step = walk_of(loop), constant_of(loop.operands[2])
+        if walk is None or walk.ends is not None or step is None:
+            continue
+        if any(on == [walk.number, walk.axis] and n <= step for *on, n in held):
+            found.append((loop, walk, step))
+    return found
 
 
 def _read_from(bound: ir.Value) -> int | None:

@@ -19,11 +19,12 @@ from __future__ import annotations
 import re
 from itertools import zip_longest
 
-_DECLARATIONS = re.compile(r"(?:^\t\.reg \.\w+ *\t%[a-z]+<\d+>;[^\n]*\n)+", re.MULTILINE)
+# Two begin with characters, not with `^`, at which Python's search looks everywhere.
+_DECLARATIONS = re.compile(r"\n(?:\t\.reg \.\w+ *\t%[a-z]+<\d+>;[^\n]*\n)+")
 _DECLARED = re.compile(r"\.reg \.(pred|b16|b32|b64) *\t%([a-z]+)<")
 _REGISTER = re.compile(r"%[a-z]+\d+\b")
 _FIRST_OPERAND = re.compile(
-    r"(?:^|[;{])\s*(?:@!?%?\w+\s+)?[a-z][\w.:]*\s+(\{[^}]*\}|\(?[^\[,;\s][^,;]*)", re.MULTILINE
+    r"[\n;{]\s*(?:@!?%?\w+\s+)?[a-z][\w.:]*\s+(\{[^}]*\}|\(?[^\[,;\s][^,;]*)"
 )
 """What an instruction writes comes first. Where that is an address, nothing is written."""
 
@@ -42,7 +43,7 @@ def write_all(ptx: str) -> str:
 
 def _moves(declarations: str, body: str) -> list[str]:
     kinds = {prefix: kind for kind, prefix in _DECLARED.findall(declarations)}
-    written = _REGISTER.findall(" ".join(_FIRST_OPERAND.findall(body)))
+    written = _REGISTER.findall(" ".join(_FIRST_OPERAND.findall(f"\n{body}")))
     unwritten = set(_REGISTER.findall(body)).difference(written)
     moves = []
     for register in sorted(unwritten, key=lambda name: (len(name), name)):

@@ -12,6 +12,8 @@ from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import bit_width, element, is_tile, shape
+from tilec.hardware.sizes import WORD_BITS
+from tilec.passes.layouts.op_costs import FUNCTIONS, is_approximate
 
 _FUNCTIONS: Mapping[str, int] = {
     "math.exp": 2,
@@ -27,7 +29,8 @@ _FUNCTIONS: Mapping[str, int] = {
     "math.powf": 16,
     "arith.divf": 8,
 }
-"""Ops that ask for a special function once an element, and the instructions around it, about."""
+"""Ops that ask for a special function once an element, and the instructions around it, about, where
+the author asks for no more than the hardware's approximation; else `op_costs.FUNCTIONS` counts."""
 _FREE = ("arith.constant", "arith.index_cast", "arith.extui", "arith.extsi", "arith.negf")
 """Ops that take no instruction, or are part of another one."""
 _SCAN = 4
@@ -39,18 +42,18 @@ class Source:
     """Where the operand `tile` of a dot comes from: `load`, whose result is transposed on the way
     where it `is_transposed`."""
 
-    load: tile.LoadOp
+    load: tile.LoadOp | tile.GatherOp
     tile: ir.Value
     is_transposed: bool
 
 
 def source_of(operand: ir.Value) -> Source | None:
-    """The load of an operand, or of the one tile that it is computed from element by element; None
-    where it comes from elsewhere."""
+    """The load, or gather, of an operand, or of the one tile that it is computed from element by
+    element; None where it comes from elsewhere."""
     value, is_transposed = operand, False
     while (op := defining_op(value)) is not None:
         view = op.opview
-        if isinstance(view, tile.LoadOp):
+        if isinstance(view, (tile.LoadOp, tile.GatherOp)):
             return Source(view, operand, is_transposed)
         tiles = [v for v in op.operands if is_tile(v)]
         varying = [v for v in tiles if not _is_constant(v)]
@@ -64,7 +67,7 @@ def source_of(operand: ir.Value) -> Source | None:
     return None
 
 
-def is_used_twice(load: tile.LoadOp) -> bool:
+def is_used_twice(load: tile.LoadOp | tile.GatherOp) -> bool:
     """Whether a loaded tile is an operand of dots and used in registers, too."""
     users = list(_users(load.result))
     dots = [user for user in users if isinstance(user.opview, tile.DotOp)]
@@ -97,10 +100,25 @@ def instructions_of(op: ir.Operation) -> tuple[int, int]:
         return 0, 0
     size = prod(shape(tiles[0]))
     if op.name in _FUNCTIONS:
-        return size * (1 + _FUNCTIONS[op.name]), size
+        around = 1 + _FUNCTIONS[op.name]
+        if not is_approximate(op) and op.name in FUNCTIONS:
+            around = FUNCTIONS[op.name][bit_width(element(tiles[0])) > WORD_BITS]
+        return size * around, size
     # Conversions to 16 bits and less take two elements at a time.
     narrow = bit_width(element(tiles[0])) in (8, 16)
     return -(-size // 2) if narrow else size, 0
+
+
+def preparing(dot: ir.Operation) -> list[ir.Operation]:
+    """The elementwise ops in a dot's block that make its operands of what is loaded."""
+    found: list[ir.Operation] = []
+    left = [v for v in list(dot.operands)[:2] if not _is_computed(v, dot.block)]
+    while left:
+        op = defining_op(left.pop())
+        if op is not None and op.block == dot.block and is_elementwise(op) and op not in found:
+            found.append(op)
+            left += [value for value in op.operands if is_tile(value)]
+    return found
 
 
 def waits_for_product(dot: ir.Operation) -> bool:

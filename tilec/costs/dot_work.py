@@ -20,6 +20,12 @@ WARP_TILE = 64
 shared memory once a warp that needs it."""
 
 
+def contiguous_axis(shape: Sequence[int], strides: Sequence[int]) -> int | None:
+    """The axis of a matrix along which its elements lie side by side, -1 or -2; None without."""
+    by_use = sorted((-1, -2), key=lambda n: (strides[n] != 1, shape[n] == 1))
+    return next((n for n in by_use if strides[n] == 1 or shape[n] == 1), None)
+
+
 @dataclass(frozen=True)
 class Memory:
     """The way in which a matrix lies in memory.
@@ -34,8 +40,7 @@ class Memory:
     @classmethod
     def of(cls, pointer: int, shape: Sequence[int], strides: Sequence[int], size: int) -> Memory:
         """Describes an array with elements of `size` bytes; the last two axes are the matrix's."""
-        by_use = sorted((-1, -2), key=lambda n: (strides[n] != 1, shape[n] == 1))
-        axis = next((n for n in by_use if strides[n] == 1 or shape[n] == 1), None)
+        axis = contiguous_axis(shape, strides)
         contiguous = None if axis is None else axis + 2
         bits = pointer | LINE_BYTES
         for number, (extent, stride) in enumerate(zip(shape, strides, strict=True), -len(shape)):

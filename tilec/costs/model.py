@@ -20,7 +20,7 @@ from tilec.costs.rates import Rates
 from tilec.costs.work import TENSOR_SPEEDS, LoopWork, Stored, Unit, Way, Work
 from tilec.hardware.powers import power_above
 from tilec.hardware.ring_stages import FEW_WARPS, copied_stages, ring_stages
-from tilec.hardware.sizes import LINE_BYTES, WARPGROUP_WARPS
+from tilec.hardware.sizes import LINE_BYTES, WARP_SIZE, WARPGROUP_WARPS
 from tilec.hardware.target import Feature, Target
 from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS
 
@@ -129,7 +129,9 @@ def _gather(work: Work, machine: Machine) -> float:
     """Microseconds in which a program's parts meet, and each adds up its stripe of the sums."""
     if work.parts == 1:
         return 0.0
-    return machine.rates.gather * work.meetings + work.sent_bytes / machine.rates.gathered_bytes
+    rates = machine.rates
+    rate = rates.gathered_words if work.sends_words else rates.gathered_bytes
+    return rates.gather * work.meetings + work.sent_bytes / rate
 
 
 def _unevenness(work: Work, machine: Machine) -> float:
@@ -345,7 +347,13 @@ def _in_order(loop: LoopWork, units: Mapping[str, float], work: Work, rates: Rat
     between = loop.waiting_products * rates.between_products
     if loop.waiting_products and loop.groups < work.warps // WARPGROUP_WARPS:  # which share rows
         between += loop.handed_on * rates.handed_on
-    return max(_together(units, rates), _in_turns(loop, units, work, rates)) + between
+    together = max(_together(units, rates), _issued(loop, work, rates))
+    return max(together, _in_turns(loop, units, work, rates)) + between
+
+
+def _issued(loop: LoopWork, work: Work, rates: Rates) -> float:
+    """Clocks in which the threads of a program compute operands of products."""
+    return loop.prepared * rates.lone_issue / (work.warps * WARP_SIZE)
 
 
 def _in_turns(loop: LoopWork, units: Mapping[str, float], work: Work, rates: Rates) -> float:

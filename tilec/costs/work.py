@@ -75,7 +75,8 @@ class LoopWork:
     `stored`: how results leave, `stored_rows` and `stored_elements` of a tile; shared memory that
     they leave through beside a ring: `leaving_bytes`.
 
-    `computed`: instructions of one element each beside products, `functions` of them special ones;
+    `computed`: instructions of one element each beside products, `functions` of them special ones,
+    `prepared` those that make operands of what is loaded;
     `waiting_products`: how many wait for what is computed from another one's result, which `groups`
     of warps with rows of their own do by themselves; `handed_on`: elements of those products' left
     operands; `exchanges`: reductions whose results an iteration without products waits for.
@@ -101,6 +102,7 @@ class LoopWork:
     leaving_bytes: int = 0
     computed: int = 0
     functions: int = 0
+    prepared: int = 0
     waiting_products: int = 0
     groups: int = 1
     is_waited_for: bool = False
@@ -131,7 +133,8 @@ class Work:
     a program reads at one place, 0 if unknown. `torn_bytes`: of results whose rows begin anywhere.
     `again_bytes`: what a program without products has read in another loop before.
     `parts`: CTAs of a cluster that each sum a part of a program's loop (pass split-sums); each
-    counts as a program. `sums`: 32-bit registers of each tile that they add up.
+    counts as a program. `sums`: 32-bit registers of each tile that they add up; `sends_words`:
+    whether these are sent word by word, since rows of what is stored run down columns of theirs.
     """
 
     programs: int
@@ -150,6 +153,7 @@ class Work:
     again_bytes: float = 0
     parts: int = 1
     sums: tuple[int, ...] = ()
+    sends_words: bool = False
 
     @cached_property
     def columns(self) -> int:

@@ -29,7 +29,7 @@ def quantized_matmul(
     """c = a @ w, w = (unpacked - zeros) * scales; a (M, K), packed (K / 2, N) of i8, scales and
     zeros (K / GROUP, N) of a's dtype.
 
-    For few rows of a take BM=16, BN=32 and STAGES=4, which copies the packed weights ahead, too.
+    For few rows of a take BM=16 and STAGES=4, which copies the packed weights ahead, too.
     """
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     half: tl.const = GROUP // 2

@@ -129,6 +129,8 @@ def check_grid(grid: Any) -> Grid:
         text = f"a grid is an integer or a tuple of one to three, not {grid!r}"
         if any(isinstance(size, (tuple, list)) for size in sizes):
             text += "; how many threads a program has, the compiler chooses (demand: num_warps)"
+        elif any(callable(size) for size in sizes):
+            text += "; a rule belongs to the kernel: @tilec.kernel(grid=lambda x, B: ...)"
         raise mistake(TypeError(text)) from None
     most_x, most_y, most_z = GRID_LIMITS
     if not (0 <= x <= most_x and 0 <= y <= most_y and 0 <= z <= most_z):

@@ -50,12 +50,17 @@ METHODS = (
 _OF_A_DTYPE = ("name", "bits", "is_float", "is_integer", "is_unsigned", "is_bool")
 
 
+def _is_own_file(owner: ModuleType, name: str) -> bool:
+    """Whether a name of the language is that of one of its files, `tl.matmul`, and no more."""
+    return owner is tl and isinstance(getattr(tl, name), ModuleType) and name not in dir(tl)
+
+
 def evaluate_attribute(frame: Frame, node: ast.Attribute) -> Any:
     """Evaluates `x.shape`, `tl.f32`, ..."""
     owner = frame.evaluate(node.value)
     name = node.attr
     if isinstance(owner, ModuleType):
-        if not hasattr(owner, name):
+        if not hasattr(owner, name) or _is_own_file(owner, name):
             notes = module_help(owner, name)
             raise Mistake(f"module '{owner.__name__}' has no '{name}'", *notes)
         return constant_from_python(getattr(owner, name), f"{owner.__name__}.{name}")

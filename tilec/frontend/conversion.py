@@ -26,6 +26,12 @@ from tilec.frontend.values import (
 )
 from tilec.terms.dtypes import DType, bf16, f32, i1, i32, i64, index, u64
 
+UNSIGNED_INDEX = u64
+"""What has the numbers of an `index` and those behind, but no negative ones."""
+FAR_OUTSIDE = 2**63 - 2**16
+"""An index behind every array. A tile that starts there does not wrap, and a multiple of 2**16 that
+stands for a coordinate keeps what divides it."""
+
 
 def dtype_of(value: Any) -> DType | None:
     """The dtype of a run-time value; None for a constant, which adapts."""
@@ -264,12 +270,8 @@ def as_signed(builder: Builder, value: Any) -> Any:
     return cast(builder, value, i32 if dtype.bits < i32.bits else i64)
 
 
-def to_index(builder: Builder, value: Any, what: str, argument: str | None = None) -> ir.Value:
-    """An integer scalar as an `index`, of u64 what i64 does not have as the largest that it has.
-
-    A tile that begins there lies outside as a whole; one that began at -1 would not. Mistake naming
-    `what` where it is no integer scalar.
-    """
+def check_integer(value: Any, what: str, argument: str | None = None) -> None:
+    """Mistake naming `what` where a value is no integer scalar."""
     if isinstance(value, Undefined):
         raise Mistake(value.message, *value.notes, argument=argument)
     integer = isinstance(value, int) and not isinstance(value, bool)
@@ -281,8 +283,17 @@ def to_index(builder: Builder, value: Any, what: str, argument: str | None = Non
             *((WHOLE,) if is_float and not shape_of(value) else ()),
             argument=argument,
         )
-    if dtype == u64:
+
+
+def to_index(builder: Builder, value: Any, what: str, argument: str | None = None) -> ir.Value:
+    """An integer scalar as an `index`, of u64 what i64 does not have as `FAR_OUTSIDE`.
+
+    A tile that begins there lies outside as a whole; one that began at -1 would not. Mistake naming
+    `what` where it is no integer scalar.
+    """
+    check_integer(value, what, argument)
+    if dtype_of(value) == u64:
         number = materialize(builder, value, u64, None)
-        most = builder.constant(2**63 - 1, u64)
+        most = builder.constant(FAR_OUTSIDE, u64)
         value = Scalar(builder.value("arith.minui", number.type, number, most), u64)
     return materialize(builder, value, index, None)

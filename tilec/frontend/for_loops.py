@@ -7,14 +7,13 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.frontend.builder import Builder
 from tilec.frontend.carried import Loop, inside_loop, refuse_else
-from tilec.frontend.conversion import to_index
 from tilec.frontend.demands import loop_attributes
 from tilec.frontend.frame import NORMAL, Completion, Frame, Names
 from tilec.frontend.habits import AT_A_TIME
 from tilec.frontend.liveness import assigned_names, has_break, live_before, live_in_loop
-from tilec.frontend.values import ArrayList, Mistake, Range, Scalar, Undefined, describe
+from tilec.frontend.range_counts import count_of
+from tilec.frontend.values import ArrayList, Mistake, Range, Undefined, describe
 from tilec.frontend.while_loops import Bind, while_range
 from tilec.terms.dtypes import index
 
@@ -97,42 +96,23 @@ def _unroll(frame: Frame, node: ast.For, items: list[Any], head: Names, after: N
 def _for_range(loop: Loop, node: ast.For, bounds: Range, target: ast.Name) -> None:
     frame, builder = loop.frame, loop.builder
     with frame.at(node.iter):
-        if isinstance(bounds.step, int) and bounds.step == 0:
-            raise Mistake("the step of a range must not be 0")
-        start = to_index(builder, bounds.start, "the start of a range")
-        stop = to_index(builder, bounds.stop, "the end of a range")
-        step = to_index(builder, bounds.step, "the step of a range")
-    down = isinstance(bounds.step, int) and bounds.step < 0
-    lower, upper, stride = start, stop, step
-    if down:  # scf.for counts up: run over the iteration number
-        lower, stride = builder.constant(0, index), builder.constant(1, index)
-        upper = _trip_count(builder, start, stop, -bounds.step)
+        count = count_of(builder, bounds)
 
     def bind(iv: ir.Value) -> None:
-        if down:
-            kind = builder.element(index)
-            iv = builder.value("arith.muli", kind, iv, step)
-            iv = builder.value("arith.addi", kind, start, iv)
-        frame.assign(target.id, Scalar(iv, index), target)
+        frame.assign(target.id, count.number(iv), target)
 
     if has_break(loop.statements):
         if bounds.demands:
             name = next(iter(bounds.demands))
             why = "demands are for loops without 'break'"
             raise Mistake(f"'{name}' is impossible: {why}", argument=name)
-        op = loop.repeat(lambda: while_range(loop, lower, upper, stride, bind))
+        op = loop.repeat(lambda: while_range(loop, count.lower, count.upper, count.step, bind))
         loop.leave(list(op.results)[2:])
     else:
-        op = loop.repeat(lambda: _scf_for(loop, lower, upper, stride, bind))
+        op = loop.repeat(lambda: _scf_for(loop, count.lower, count.upper, count.step, bind))
         for name, attribute in loop_attributes(bounds.demands).items():
             op.attributes[name] = attribute
         loop.leave(list(op.results))
-
-
-def _trip_count(builder: Builder, start: ir.Value, stop: ir.Value, step: int) -> ir.Value:
-    kind = builder.element(index)
-    distance = builder.value("arith.subi", kind, start, stop)
-    return builder.value("arith.ceildivsi", kind, distance, builder.constant(step, index))
 
 
 def _scf_for(

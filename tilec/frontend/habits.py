@@ -24,6 +24,7 @@ _IN_BOUNDS = "accesses outside an array load `padding` and store nothing, so no 
 _MISSING = {
     "shape": "its elements are of one rectangle; tl.gather(array, indices) reads those at any tile "
     "of indices",
+    "tile": "the order is array, offsets, tile",
 }
 """Arguments of functions that have no such argument elsewhere."""
 
@@ -33,7 +34,14 @@ _KEYWORDS = {
     "other": "elements outside the array are `padding`",
     "dim": "dimensions are called `axis`",
     "keepdim": "it is called `keepdims`",
+    "keep_dims": "it is called `keepdims`",
     "num_stages": "it is called `stages`",
+    "allow_tf32": "precision='tf32' puts f32 on tensor cores, which nothing does by itself",
+    "input_precision": "it is called `precision`",
+    "out_dtype": "it is called `dtype`",
+    "eviction_policy": "it is called `cache`",
+    "cache_modifier": "it is called `cache`",
+    "sem": "it is called `order`",
 }
 """Arguments of functions elsewhere, and what there is instead."""
 
@@ -103,7 +111,8 @@ def dtype_help(value: Any) -> tuple[str, ...]:
 
 def member_help(name: str) -> tuple[str, ...]:
     """A note for an attribute that tiles have elsewhere, else nothing."""
-    return (f"help: write {_MEMBERS[name]}",) if name in _MEMBERS else ()
+    instead = _MEMBERS.get(name) or instead_of(name)
+    return () if instead is None else (f"help: write {instead}",)
 
 
 def keyword_help(text: str) -> tuple[str, ...]:
@@ -114,6 +123,10 @@ def keyword_help(text: str) -> tuple[str, ...]:
 
 
 def function_help(function: Any) -> tuple[str, ...]:
-    """A note where `tl` has a function of the same name, such as for numpy.exp; else nothing."""
+    """A note where `tl` has a function of the same name, as for numpy.exp, or another way; else
+    nothing."""
     name = getattr(function, "__name__", "")
-    return (f"help: use tl.{name}",) if callable(getattr(tl, name, None)) else ()
+    if name in dir(tl) and callable(getattr(tl, name)):
+        return (f"help: use tl.{name}",)
+    instead = instead_of(name)
+    return () if instead is None else (f"help: write {instead}",)

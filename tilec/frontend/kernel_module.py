@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from mlir import ir
 
 from tilec.compile.mlir_errors import interruptible
+from tilec.compile.row_walks import HeldAxis, one_turn_loops
 from tilec.dialects.context import make_context
 from tilec.dialects.op import TileOp
+from tilec.executable.held_axes import held_limit
 from tilec.executable.kernel import Parameter
 from tilec.frontend.builder import Builder
 from tilec.frontend.demands import Attributes, kernel_attributes, parameter_attributes
@@ -24,8 +26,9 @@ from tilec.frontend.values import Array, ArrayList, Mistake, Scalar, Undefined, 
 from tilec.hardware.any_layout import LAYOUTS
 from tilec.messages.diagnostics import CompileError, InternalError, Location
 from tilec.passes.checks.verify_ops import verify_ops
-from tilec.passes.demands.kernels import CROWDED, HOLDS_ROWS
+from tilec.passes.demands.kernels import CROWDED, FEW, HOLDS_ROWS, SIZE_LIMITS
 from tilec.passes.rewriting.walk import all_ops
+from tilec.passes.rows.held_rows import hold_rows
 from tilec.terms.dtypes import BY_MLIR, DType
 from tilec.terms.groups import Group
 
@@ -54,6 +57,8 @@ def build_module(
     probes: bool = False,
     is_crowded: bool = False,
     holds_rows: bool = False,
+    held: Sequence[HeldAxis] = (),
+    few: int = 0,
     **demands: Unpack[Demands],
 ) -> ir.Module:
     """The tile-level module of one specialisation of the kernel function `fn`.
@@ -63,7 +68,10 @@ def build_module(
     32 where all sizes and offsets fit. `auto`: why each constant the compiler chose has its value.
     `probes`: constants have values that only show what they are for: no static assertion fails, and
     the kernel is `LIMITED` if it has one. `is_crowded`: a launch has more programs than the
-    kernel's `crowd`; `holds_rows`: the constants that loops walk along rows by hold whole ones.
+    kernel's `crowd`; `holds_rows`: the constants that loops walk along rows by hold whole ones;
+    `held`: axes that no launch brings longer than that, nor empty: loops along them in steps that
+    hold them whole go round once, and every launch is checked. `few`: how many CTAs may work on a
+    row, where launches have few programs.
     `demands`: the author's. CompileError where the kernel is wrong; the module belongs to `context`
     (a fresh one by default).
     """
@@ -91,6 +99,9 @@ def build_module(
             builder = _body(source, entry, parameters, constants, num_warps, probes)
         if probes and builder.asserts:
             function.attributes[LIMITED] = ir.UnitAttr.get()
+        _hold_rows(function.operation, parameters, held)
+        if few:
+            function.attributes[FEW] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), few)
         _drop_unused(function.operation)
         if builder.explicit:
             function.attributes["tile.explicit"] = ir.UnitAttr.get()
@@ -98,6 +109,27 @@ def build_module(
             complete_layouts(function.operation, num_warps)
         _verify(module)
         return module
+
+
+def _hold_rows(
+    function: ir.Operation, parameters: Sequence[Parameter], held: Sequence[HeldAxis]
+) -> None:
+    """Lets loops along these axes go round once, and writes how long they may be."""
+    found = one_turn_loops(function, held)
+    if not found:
+        return
+    hold_rows(function, [loop for loop, _, _ in found])
+    limits = {}
+    for _, walk, step in found:
+        size = f"{parameters[walk.number].name}.shape[{walk.axis}]"
+        limits[held_limit(size, step)] = step
+    i64 = ir.IntegerType.get_signless(64)
+    function.attributes[SIZE_LIMITS] = ir.ArrayAttr.get(
+        [
+            ir.ArrayAttr.get([ir.StringAttr.get(text), ir.IntegerAttr.get(i64, most)])
+            for text, most in limits.items()
+        ]
+    )
 
 
 def _attributes(index_bits: int, auto: Mapping[str, str]) -> dict[str, ir.Attribute]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable
+import linecache
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import tilec.language
@@ -60,14 +61,19 @@ def read_source(fn: Callable[..., Any]) -> FunctionSource:
             ["help: kernels are compiled from their source text; define them in a file or a cell"],
         ) from None
     node = _parse(lines, first, start)
+    if code.co_name == "<lambda>":
+        raise CompileError("expected a function defined with 'def'", start)
+    if node is None or node.name != code.co_name:
+        node = _found_elsewhere(code, start)
     library = code.co_filename.startswith(_LANGUAGE)
     source = FunctionSource(fn, node, code.co_filename, library)
     _SOURCES[code] = source
     return source
 
 
-def _parse(lines: list[str], first: int, start: Location) -> ast.FunctionDef:
-    """Parses a definition that may be indented; line and column stay those of the file."""
+def _parse(lines: list[str], first: int, start: Location) -> ast.FunctionDef | None:
+    """Parses a definition that may be indented; line and column stay those of the file. None where
+    there is another statement."""
     indented = lines[0][:1].isspace()
     text = "".join(["if True:\n", *lines] if indented else lines)
     try:
@@ -81,6 +87,40 @@ def _parse(lines: list[str], first: int, start: Location) -> ast.FunctionDef:
     node = body[0] if body else None
     if isinstance(node, ast.AsyncFunctionDef):
         raise CompileError("a kernel must not be async", start)
-    if not isinstance(node, ast.FunctionDef):
-        raise CompileError("expected a function defined with 'def'", start)
-    return node
+    return node if isinstance(node, ast.FunctionDef) else None
+
+
+def _found_elsewhere(code: CodeType, start: Location) -> ast.FunctionDef:
+    """The definition of a function that does not stand where its code says: IPython's %autoreload
+    compiles a changed function as if it were a file. That of its name with the same code is it.
+    CompileError where there is none, as where the file has changed and was not loaded again."""
+    lines = linecache.getlines(code.co_filename)
+    try:
+        module = compile("".join(lines), code.co_filename, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        module = code
+    for found in _codes(module):
+        if found.co_name == code.co_name and found.co_code == code.co_code:
+            block = inspect.getblock(lines[found.co_firstlineno - 1 :])
+            node = _parse(block, found.co_firstlineno, start)
+            if node is not None and _constants(found) == _constants(code):
+                return node
+    raise CompileError(
+        f"the source of '{code.co_name}' is not where its code says, nor elsewhere in the file",
+        start,
+        ["help: load the module again; kernels are written with 'def'"],
+    )
+
+
+def _constants(code: CodeType) -> tuple[Any, ...]:
+    """What else of a code says what it does: names, and constants by their texts, as 1 is True."""
+    plain = [repr(value) for value in code.co_consts if not isinstance(value, CodeType)]
+    return code.co_names, code.co_freevars, plain
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yields the codes in a code."""
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes(constant)

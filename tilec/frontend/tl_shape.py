@@ -81,6 +81,8 @@ def arange(frame: Frame, start: Any, stop: Any, dtype: Any) -> Tile:
     """`tl.arange`."""
     _no_tiles(frame, "arange")
     first, last = (0, start) if stop is None else (start, stop)
+    if isinstance(dtype, int):
+        raise Mistake("arange has no step", "help: multiply it, as in tl.arange(n) * step")
     kind = i32 if dtype is None else as_dtype(dtype)
     for value, name in ((first, "start"), (last, "start" if stop is None else "stop")):
         if isinstance(value, bool) or not isinstance(value, int):

@@ -256,8 +256,11 @@ def check_shape(shape: Any, what: str = "shape", argument: str | None = "shape")
                 argument=argument,
             )
         if isinstance(size, bool) or not isinstance(size, int):
+            is_float = isinstance(size, float)
             raise Mistake(
-                f"{what} must be made of integers, found {describe(size)}", argument=argument
+                f"{what} must be made of integers, found {describe(size)}",
+                *(["help: `/` gives a float; `//` and tl.cdiv divide whole numbers"] * is_float),
+                argument=argument,
             )
         if size <= 0:
             raise Mistake(f"{what} must be positive, found {size}", argument=argument)

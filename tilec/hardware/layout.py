@@ -58,6 +58,14 @@ class Layout:
 
         return f"{modes('T', self.threads)} {modes('V', self.values)}"
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Layouts are what many answers are kept by: a hash of all modes takes as long as most."""
+        return hash((self.threads, self.values))
+
     @cached_property
     def num_threads(self) -> int:
         """Threads that hold a part of the tile, copies included."""

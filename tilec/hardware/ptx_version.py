@@ -32,8 +32,13 @@ _RELEASES = {
 }  # fmt: skip
 """PTX ISA version of a CUDA release ("Release Notes", "PTX Release History")."""
 
-_NAME = re.compile(r"(?:^|[;{}:])\s*(?:@!?[%\w$]+\s+)?([a-z](?:[\w.]|::)*)(?=[\s;])", re.MULTILINE)
-_GIVEN = re.compile(r"\b((?:cp\.async\.c[ag]|min|max|mbarrier\.arrive)\.(?:[\w.]|::)*)\s([^;]*);")
+# Both begin with characters, not with `^` or `\b`, at which Python's search looks everywhere.
+_NAME = re.compile(r"[\n;{}:]\s*(?:@!?[%\w$]+\s+)?([a-z][\w.]*(?:::[\w.]+)*)(?=[\s;])")
+"""Names of instructions, in a text behind a line's end."""
+_GIVEN = re.compile(
+    r"((?:cp\.async\.c[ag]|min(?<!\wmin)|max(?<!\wmax)|mbarrier\.arrive)\.[\w.]*(?:::[\w.]*)*)"
+    r"\s([^;]*);"
+)
 """Instructions that are other forms by what they are given."""
 _SHAPE = re.compile(SHAPES)
 _WORDS = KNOWN | {word for row in FORMS for word in row.split(".")}
@@ -94,7 +99,7 @@ def feature_of(instruction: str) -> Feature | None:
 
 def instructions(text: str) -> set[str]:
     """The names of the instructions in a text."""
-    return set(_NAME.findall(text))
+    return set(_NAME.findall(f"\n{text}"))
 
 
 def printed_version(ptx: str) -> int:
@@ -136,6 +141,7 @@ def _version(name: str, given: str, target: str) -> int:
 def _source(ptx: str, instruction: str) -> Location | None:
     """The line of the author's source that the first such instruction of a text comes from."""
     name, _, given = instruction.partition(" with ")
+    ptx = f"\n{ptx}"
     matches = _GIVEN.finditer(ptx) if given else _NAME.finditer(ptx)
     at = next(m.start(1) for m in matches if m[1] == name and (not given or _given(*m.groups())))
     files = dict(re.findall(r'^\s*\.file\s+(\d+) "([^"]*)"', ptx, re.MULTILINE))

@@ -14,6 +14,8 @@ WORD_BYTES = 4
 """Of a register of a thread (PTX ISA 9.0, "Register State Space": .b32)."""
 WORD_BITS = 32
 """Of a register, `WORD_BYTES` in bits."""
+REGISTERS = 1 << 16
+"""Of a multiprocessor (CUDA C++ Programming Guide, "Compute Capabilities")."""
 VECTOR_BYTES = 16
 """The widest access of a thread, and what cp.async, the copy engine and swizzles move as a whole
 (PTX ISA 9.0, "ld": .v4.b32; "cp.async": cp-size; "Tensor-Maps": strides)."""

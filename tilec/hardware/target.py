@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
 
+from tilec.hardware.sizes import REGISTERS
 from tilec.messages.mistakes import mistake
 from tilec.messages.names import did_you_mean
 
@@ -129,7 +130,7 @@ class Target:
     warp_size: int = 32
     max_threads: int = 1024
     registers_per_thread: int = 255
-    registers_per_sm: int = 65536
+    registers_per_sm: int = REGISTERS
     threads_per_sm: int = 2048
     ctas_per_sm: int = 32
     shared_bytes_per_cta: int = 1024

@@ -13,6 +13,7 @@ import jax
 
 from tilec.jax.devices import default_device, place_of
 from tilec.jax.kernel_call import array_of, call
+from tilec.jax.shards import alike
 from tilec.ops import attention_kernel, gradient_kernels
 from tilec.ops.attention_options import Options
 from tilec.ops.attention_plan import Plan, plan_attention
@@ -32,7 +33,7 @@ def attention(
     Differentiable, in reverse, with respect to q, k and v, once; `jax.vmap` launches once for each
     element. ArgumentError, while JAX traces, names the argument that is wrong.
     """
-    return _attend(q, k, v, Options(causal, window, scale))
+    return _attend(*alike(q, k, v), Options(causal, window, scale))
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(3,))

@@ -17,6 +17,7 @@ from tilec.hardware.sizes import ALLOCATION_BYTES
 from tilec.jax.description import ArrayArgument
 from tilec.jax.devices import default_device, place_of
 from tilec.jax.kernel_call import array_of, launch_seen
+from tilec.jax.shards import alike
 from tilec.ops import matmul_kernel
 from tilec.ops.multiply_plan import ACTIVATIONS, Options, make_plan
 from tilec.ops.product_launch import Launch
@@ -85,7 +86,7 @@ def matmul(
         )
     dtype = None if out_dtype is None else jax.numpy.dtype(out_dtype).name
     how = How(activation, None if scale is None else float(scale), dtype, precision, names)
-    return _multiply(a, b, bias, residual, how)
+    return _multiply(*alike(a, b, bias, residual), how)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(4,))

@@ -21,6 +21,7 @@ from jax.interpreters import ad, batching, mlir
 from tilec.jax.description import ArrayArgument, Description
 from tilec.jax.emulated import run_emulated
 from tilec.jax.gpu_target import gpu_target
+from tilec.jax.shards import alike, axes_of, varied
 from tilec.terms.dtypes import BY_MLIR
 
 launch_p = Primitive("tilec")
@@ -29,7 +30,9 @@ launch_p.multiple_results = True
 
 def launch(operands: Sequence[Any], described: Description) -> list[Any]:
     """The results of a launch on arrays, or on what JAX traces for them."""
-    return launch_p.bind(*operands, described=described)
+    axes = axes_of(operands)
+    results = launch_p.bind(*alike(*operands), described=described)
+    return [varied(result, axes) for result in results]
 
 
 def _type_of(array: ArrayArgument, batch: tuple[int, ...]) -> jax.ShapeDtypeStruct:
@@ -37,13 +40,9 @@ def _type_of(array: ArrayArgument, batch: tuple[int, ...]) -> jax.ShapeDtypeStru
     return jax.ShapeDtypeStruct(array.full_shape(batch), dtype)
 
 
-def _result_types(*operands: Any, described: Description) -> list[Any]:
-    """The types of the results; under `shard_map` they vary along the axes along which operands
-    do."""
-    varying = frozenset().union(*(getattr(operand, "vma", ()) for operand in operands))
-    more = {"vma": varying} if varying else {}
+def _result_types(*_: Any, described: Description) -> list[Any]:
     found = (_type_of(array, described.batch) for array in described.outputs)
-    return [jax.core.ShapedArray(t.shape, t.dtype, **more) for t in found]
+    return [jax.core.ShapedArray(t.shape, t.dtype) for t in found]
 
 
 def _batch(

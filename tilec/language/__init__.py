@@ -5,6 +5,8 @@ Each file of functions lists what it exports.
 
 from __future__ import annotations
 
+import importlib
+import sys
 from typing import TYPE_CHECKING
 
 from tilec.language import (
@@ -52,10 +54,20 @@ __all__ += shape.__all__
 __all__ += sorting.__all__
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "gpu"]
+
+
 if not TYPE_CHECKING:  # which would take any name for one of ours
 
     def __getattr__(name: str) -> object:
-        """For names that others have: AttributeError that says what to write."""
+        """`tl.gpu`, which is imported where it is used; for names that others have AttributeError,
+        which says what to write."""
+        if name == "gpu":
+            return importlib.import_module(f"{__name__}.gpu")
         instead = instead_of(name)
-        help_ = "" if instead is None else f"; write {instead}"
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{help_}")
+        text = f"module {__name__!r} has no attribute {name!r}"
+        if instead is not None:
+            raise AttributeError(f"{text}; write {instead}")
+        # Python guesses from these.
+        raise AttributeError(text, name=name, obj=sys.modules[__name__])

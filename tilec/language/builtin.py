@@ -27,6 +27,7 @@ def builtin(stub: F) -> F:
     outside.__qualname__ = stub.__qualname__
     outside.__module__ = stub.__module__
     outside.__doc__ = stub.__doc__
+    outside.__wrapped__ = stub  # type: ignore[attr-defined] # whose parameters help() shows
     outside.__tilec_builtin__ = stub  # type: ignore[attr-defined]
     return cast(F, outside)
 

@@ -49,9 +49,10 @@ def range(
 ) -> Iterable[Tile]:
     """The range of a `for` loop that runs on the GPU; Python's `range` is the same without demands.
 
-    The loop variable is an `index`. A step that is no constant must be positive. `stages` and
-    `warp_specialize` are demands: they happen or the kernel does not compile. `any_order` is a
-    permission: iterations may run in any order, so that sums may differ by rounding.
+    The loop variable is an `index`, where a bound or the step is a `u64` one, too. A step that is
+    no constant must be positive. `stages` and `warp_specialize` are demands: they happen or the
+    kernel does not compile. `any_order` is a permission: iterations may run in any order, so that
+    sums may differ by rounding.
     """
 
 

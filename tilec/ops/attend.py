@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilec.ops.attention_launch import launch_attention
 from tilec.ops.attention_options import Asked, Options
 from tilec.ops.plain_product import GradientWanted
-from tilec.runtime.errors import ArgumentError
+from tilec.runtime.errors import ArgumentError, TracedTensorError
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -71,7 +71,7 @@ def attention(
         values = {"q": q, "k": k, "v": v, **placed, **arrays}
         try:
             return launch_attention(values, Options.of(asked), device, stream)
-        except GradientWanted:
+        except (GradientWanted, TracedTensorError):
             pass  # which the operator computes
     return _as_operator((q, k, v), arrays, {**placed, "device": device, "stream": stream}, asked)
 

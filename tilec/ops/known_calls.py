@@ -16,6 +16,7 @@ from tilec.runtime.cuda.plan import Plan, launch_plan, start_plan
 from tilec.runtime.cuda.reader import reader_of
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.streams import current_stream_in
+from tilec.runtime.traced_values import is_traced
 
 MOST_KNOWN_CALLS = 1024
 """Kinds of calls kept: a model has tens of layers; one with ever new shapes starts over rather than
@@ -60,7 +61,8 @@ _reads: dict[type, Read] = {}
 def _read_of(value: Any) -> Read:
     """Finds how to read arrays of the class of `value`; kept for those that may be read so."""
     reader = reader_of(value)
-    if reader is None:
+    # The address of a fake tensor is 0, with a warning: it must not be like a call on memory.
+    if reader is None or is_traced(value):
         raise TypeError(f"{type(value).__name__}: to be described at every call")
     if reader.framework == "torch":
         # The whole way refuses tensors that a gradient is wanted of, so none such is known.

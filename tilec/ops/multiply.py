@@ -10,7 +10,7 @@ from typing import Any
 from tilec.ops.multiply_plan import Options, settled_names
 from tilec.ops.plain_product import GradientWanted, multiply_plain, refuse_gradients
 from tilec.ops.scaled_product import multiply_scaled
-from tilec.runtime.errors import ArgumentError
+from tilec.runtime.errors import ArgumentError, TracedTensorError
 from tilec.runtime.streams import stream_number
 
 
@@ -75,7 +75,7 @@ def matmul(
         asked = (activation, scale is not None, out_dtype, acc_dtype, precision)
         try:
             return multiply_plain(arrays, asked, settled, factor, device, stream, tune)
-        except GradientWanted:
+        except (GradientWanted, TracedTensorError):
             pass  # which the operator computes
     placed = {"out": out, "device": device, "stream": stream}
     epilogue = {"bias": bias, "activation": activation, "residual": residual}

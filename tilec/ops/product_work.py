@@ -109,6 +109,7 @@ def work_of(
         torn_bytes=product.batch * m * n * width
         if stored in (Stored.ELEMENTS, Stored.SCATTERED)
         else 0,
+        sends_words=product.c.contiguous != 1,
     )
 
 

@@ -21,6 +21,11 @@ import torch
 from tilec.ops.multiply_plan import ACTIVATIONS, settled_names
 from tilec.ops.plain_product import multiply_plain
 from tilec.ops.torch_attention import attention
+from tilec.ops.torch_batches import (
+    batched_product,
+    batched_product_gradients,
+    register_batches,
+)
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.operator_gradient import register
 
@@ -94,7 +99,7 @@ def matmul(
         how |= {"settled": settled, "tune": tune, "bias": bias, **scales, "scale": scale}
         y = _ACTIVATED[activation](matmul(a, b, **how))
         return y if residual is None else (y + residual).to(dtype)
-    return _operator(
+    return _call(
         a,
         b,
         bias,
@@ -288,4 +293,5 @@ def _summed(gradient: Any, shape: Any, dtype: torch.dtype) -> Any:
     return gradient.sum_to_size(shape).to(dtype)
 
 
-register(_library, _operator, _launch, _keep_for_backward, _backward)
+_call = register(_library, _operator, _launch, _keep_for_backward, _backward)
+register_batches(_library, {_operator: batched_product, _gradients: batched_product_gradients})

@@ -17,6 +17,11 @@ import torch
 from tilec.ops.attention_launch import launch_attention
 from tilec.ops.attention_options import Asked, Options, check_names
 from tilec.ops.gradient_launch import attention_gradients
+from tilec.ops.torch_batches import (
+    batched_attention,
+    batched_attention_gradients,
+    register_batches,
+)
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.operator_gradient import register
 
@@ -64,7 +69,7 @@ def attention(
     k, v and sinks, but with `lengths` and `table`, and of fp8, not at all."""
     check_names(asked)
     options = {**_DEFAULTS, **asked}.values()
-    return _operator(q, k, v, sinks, starts, key_starts, lengths, table, *options)[0]
+    return _call(q, k, v, sinks, starts, key_starts, lengths, table, *options)[0]
 
 
 def _launch(
@@ -143,7 +148,7 @@ def _backward(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
         raise ArgumentError("argument 'lengths': attention of caches has no gradients")
     laid_out = gradient.contiguous() if 0 in gradient.stride() else gradient
     sinks = ctx.saved_tensors[5]
-    *found, dsinks = _gradients(laid_out, *ctx.saved_tensors, *ctx.options)
+    *found, dsinks = _call_gradients(laid_out, *ctx.saved_tensors, *ctx.options)
     of_sinks = None if sinks is None else dsinks.to(sinks.dtype)
     return (*found, of_sinks, *[None] * (4 + len(ctx.options)))
 
@@ -156,5 +161,6 @@ def _keep_nothing(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """There is no second derivative."""
 
 
-register(_library, _operator, _launch, _keep_for_backward, _backward)
-register(_library, _gradients, _launch_gradients, _keep_nothing, _refuse)
+_call = register(_library, _operator, _launch, _keep_for_backward, _backward)
+_call_gradients = register(_library, _gradients, _launch_gradients, _keep_nothing, _refuse)
+register_batches(_library, {_operator: batched_attention, _gradients: batched_attention_gradients})

@@ -14,7 +14,7 @@ from mlir import ir
 
 from tilec.dialects.tile import BroadcastOp, IotaOp, ReshapeOp, TransposeOp
 from tilec.dialects.types import is_tile, shape
-from tilec.triton.forms import keeps_size, moved_axes_of
+from tilec.triton.op_facts import keeps_size, moved_axes_of
 from tilec.triton.plan import Plan
 from tilec.triton.polynomial import Polynomial, Symbol
 from tilec.triton.program import Op, Type, Value, defining

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilec.triton.forms import Forms, Wrap, moved_axes
+from tilec.triton.forms import Forms, Wrap
 from tilec.triton.masks import terms_of
+from tilec.triton.op_facts import moved_axes
 from tilec.triton.program import Op, Value, walk
 from tilec.triton.signs import Signs
 

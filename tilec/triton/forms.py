@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tilec.terms.dtypes import ELEMENT_BYTES
+from tilec.triton.op_facts import constant_integer, keeps_size, moved_axes
 from tilec.triton.pointer_roots import argument_of
 from tilec.triton.polynomial import ONE, ZERO, Polynomial, Symbol
 from tilec.triton.program import Function, Op, Type, Value, defining, is_inside, walk
@@ -45,6 +45,14 @@ class Pointer:
 
     root: Value
     offset: Form
+
+
+@dataclass(frozen=True)
+class Trips:
+    """How often a loop goes round: `trip * step` is `last` in its last iteration."""
+
+    step: int
+    last: Polynomial
 
 
 class Forms:
@@ -177,6 +185,20 @@ class Forms:
         trips = Polynomial.of(max(0, -(-span // each)))
         return inside.replaced({self.symbol("trip", variable): trips})
 
+    def trips_of(self, trip: Symbol) -> Trips | None:
+        """What the trips of a loop come to; None where that is not known to the element: an array
+        that began where no trip comes to would begin in front of its memory."""
+        low, high, step = map(self.integer, trip.value.owner.parent.operands[:3])
+        each = None if step is None else step.constant
+        if low is None or high is None or each is None or each < 1:
+            return None
+        span = high - low
+        rest = span.terms.get((), 0)
+        whole = span - Polynomial.of(rest)
+        if any(n % each for n in whole.terms.values()):
+            return None
+        return Trips(each, whole + Polynomial.of((rest - 1) // each * each))
+
     def _remember(self, value: Value, form: Polynomial) -> None:
         """The form of what a loop carries while the loop is looked at."""
         if value.type.pointee is None:
@@ -270,15 +292,6 @@ def _inner(loop: Op) -> Iterable[Op]:
     return walk(loop.regions[0])
 
 
-def constant_integer(op: Op) -> int | None:
-    """The integer that an arith.constant holds everywhere."""
-    text = op.text.rpartition(" : ")[0] if " : " in op.text else op.text
-    text = text.strip().removeprefix("dense<").removesuffix(">").strip()
-    if text in ("true", "false"):
-        return int(text == "true")
-    return int(text) if text.lstrip("-").isdigit() else None
-
-
 def _constant(forms: Forms, op: Op) -> Form:
     number = constant_integer(op)
     return None if number is None else Polynomial.of(number)
@@ -290,8 +303,25 @@ def _sum(forms: Forms, op: Op) -> Form:
 
 
 def _difference(forms: Forms, op: Op) -> Form:
+    """A remainder, `x - x // n * n`, is a scalar of its own: as a sum of its parts an address would
+    move along two dimensions where the author has one."""
     one, two = map(forms.integer, op.operands)
-    return None if one is None or two is None else one - two
+    if one is None or two is None:
+        return None
+    found = one - two
+    return forms._opaque(op.result) if _is_remainder(op) and not found.is_known else found
+
+
+def _is_remainder(op: Op) -> bool:
+    """Whether a scalar difference takes from a number the multiples of another that it has."""
+    times = defining(op.operands[1], "arith.muli")
+    if times is None or op.result.type.shape is not None:
+        return False
+    return any(
+        found is not None and found.operands[0] is op.operands[0] and found.operands[1] is by
+        for part, by in (times.operands, times.operands[::-1])
+        if (found := defining(part, "arith.divsi")) is not None
+    )
 
 
 def _product(forms: Forms, op: Op) -> Form:
@@ -310,19 +340,6 @@ def _same(forms: Forms, op: Op) -> Form:
     if not is_wide(op.operands[0].type):
         return None
     return forms.integer(op.operands[0])
-
-
-def moved_axes_of(op: Op) -> list[int]:
-    """The permutation of a `tt.trans`: the source's axis of each of the result's."""
-    return [int(n) for n in op.attributes["order"].partition(":")[2].strip("> ").split(",")]
-
-
-def moved_axes(op: Op) -> Callable[[int], int]:
-    """Where an op that moves axes (trans, expand_dims) puts each."""
-    if op.name == "tt.trans":
-        return moved_axes_of(op).index
-    axis = op.number("axis")
-    return lambda found: found + (found >= axis)
 
 
 def _moved(forms: Forms, op: Op) -> Form:
@@ -403,12 +420,6 @@ def _cast_pointer(forms: Forms, op: Op) -> Form:
     """To other elements: of another size only where nothing has been added."""
     offset = forms._offset_of(op.operands[0])
     return offset if keeps_size(op) or offset == ZERO else None
-
-
-def keeps_size(op: Op) -> bool:
-    """Whether a cast of pointers is between elements of one size."""
-    before, after = (ELEMENT_BYTES.get(v.type.pointee or "") for v in (op.operands[0], op.result))
-    return before == after
 
 
 def _moved_pointer(forms: Forms, op: Op) -> Form:

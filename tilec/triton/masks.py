@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tilec.triton.forms import Forms, constant_integer, is_wide, moved_axes
+from tilec.triton.forms import Forms, is_wide
+from tilec.triton.op_facts import constant_integer, moved_axes
 from tilec.triton.polynomial import ONE, Polynomial
 from tilec.triton.program import Op, Value
 from tilec.triton.signs import Signs
@@ -37,7 +38,7 @@ class _Masks:
         op = mask.owner
         if not isinstance(op, Op):
             return [Term(None)]
-        if op.name == "arith.andi":
+        if op.name in ("arith.andi", "arith.muli"):  # of flags the same
             return [term for part in op.operands for term in self.terms(part, axes)]
         if op.name in ("tt.splat", "tt.broadcast"):
             return self.terms(op.operands[0], axes)

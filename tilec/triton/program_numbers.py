@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tilec.executable.kernel import Grid
-from tilec.triton.forms import constant_integer
+from tilec.triton.op_facts import constant_integer
 from tilec.triton.program import Op, Value
 
 MOST_PROGRAMS = 1 << 20

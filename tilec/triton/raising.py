@@ -21,14 +21,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from tilec.hardware.sizes import MOST_RANK
 from tilec.triton.array_rule import ArrayRule
 from tilec.triton.blocks import block_of
 from tilec.triton.demanded import Demands
 from tilec.triton.forms import Forms, Pointer, without_size_one
 from tilec.triton.masks import terms_of
-from tilec.triton.polynomial import ONE, ZERO, Polynomial, Symbol, common_factor
+from tilec.triton.polynomial import ONE, ZERO, Monomial, Polynomial, Symbol
 from tilec.triton.program import Op, Type, Value
 from tilec.triton.signs import Signs
+from tilec.triton.stride_groups import Parts, along, groups_of, join_groups
 
 
 class NotRaised(Exception):
@@ -174,9 +176,17 @@ class Raising:
             dimension.offset = lower - coordinate - ONE  # "coordinate + offset is not negative"
             dimension.checked_low = True
             work.uppers.remove(lower)
+        else:
+            dimension.offset = self._from_zero(dimension.offset)
         dimension.size = limit + dimension.offset
         work.uppers.remove(upper)
         work.rest = work.rest - dimension.offset * dimension.stride
+
+    def _from_zero(self, offset: Polynomial) -> Polynomial:
+        """An offset along a bounded dimension, which may begin anywhere that a launch knows: where
+        a loop walks from the end, `-64 * trip`, at what its last trip comes to, since in front of
+        that there may be no memory."""
+        return offset - self.signs.least(offset).part(lambda m: all(s.is_known for s in m))
 
     def _take(self, work: _Work, dimension: _Dimension) -> None:
         """What of the address an unbounded axis takes: all that its stride divides and that the
@@ -194,22 +204,26 @@ class Raising:
 
     def _others(self, work: _Work) -> None:
         """Dimensions for what is left of the address: the same known factors, one stride."""
-        groups: dict[tuple[Symbol, ...], list[tuple[tuple[Symbol, ...], int]]] = {}
-        for monomial, n in work.rest.terms.items():
-            known = tuple(symbol for symbol in monomial if symbol.is_known)
-            unknown = tuple(symbol for symbol in monomial if not symbol.is_known)
-            if unknown:
-                groups.setdefault(known, []).append((unknown, n))
+        groups = groups_of(work.rest)
+        for known, parts in list(groups.items()):
+            _, index = along(parts)
+            if any((t + index).is_known for t in work.uppers):
+                self._other(work, known, groups.pop(known))
+        join_groups(groups, MOST_RANK - len(work.dimensions))
         for known, parts in groups.items():
-            step = common_factor(n for _, n in parts)
-            index = Polynomial({unknown: n // step for unknown, n in parts})
-            dimension = _Dimension(Polynomial({known: step}), None, index)
-            work.rest = work.rest - index * dimension.stride
-            upper = next((t for t in work.uppers if (t + index).is_known), None)
-            if upper is not None:
-                dimension.size = upper + index
-                work.uppers.remove(upper)
-            work.dimensions.insert(0, dimension)
+            self._other(work, known, parts)
+
+    def _other(self, work: _Work, known: Monomial, parts: Parts) -> None:
+        """A dimension of which the tile has one index."""
+        step, index = along(parts)
+        dimension = _Dimension(Polynomial({known: step}), None, index)
+        upper = next((t for t in work.uppers if (t + index).is_known), None)
+        if upper is not None:
+            dimension.offset = self._from_zero(index)
+            dimension.size = upper + dimension.offset
+            work.uppers.remove(upper)
+        work.rest = work.rest - dimension.offset * dimension.stride
+        work.dimensions.insert(0, dimension)
 
     def _result(self, op: Op, pointer: Pointer, work: _Work) -> Raised:
         if any(symbol.kind == "coordinate" for symbol in work.rest.symbols):

@@ -21,7 +21,7 @@ from tilec.dialects.tile.matmul import ACCUMULATORS, FORMATS
 from tilec.dialects.types import shape
 from tilec.triton.build import Builder
 from tilec.triton.elementwise import Rule
-from tilec.triton.forms import moved_axes_of
+from tilec.triton.op_facts import moved_axes_of
 from tilec.triton.program import Op
 
 

@@ -25,7 +25,25 @@ class Signs:
 
     def of(self, form: Polynomial) -> bool:
         """Whether a polynomial is never negative."""
-        return all(n > 0 and all(map(self._symbol, monomial)) for monomial, n in form.terms.items())
+        terms = self.least(form).terms
+        return all(n > 0 for n in terms.values()) and all(
+            self._symbol(symbol) for monomial in terms for symbol in monomial
+        )
+
+    def least(self, form: Polynomial) -> Polynomial:
+        """What a polynomial is never less than: the trips that it subtracts are the last ones of
+        their loops, as in `64 * (n - 1 - trip)` of a loop that walks from the end."""
+        for monomial, n in form.terms.items():
+            trip = next((symbol for symbol in monomial if symbol.kind == "trip"), None)
+            bound = self.forms.trips_of(trip) if trip is not None and n < 0 else None
+            if trip is None or bound is None or n % bound.step:
+                continue
+            others = list(monomial)
+            others.remove(trip)
+            if all(map(self._symbol, others)):
+                last = Polynomial({tuple(others): n // bound.step}) * bound.last
+                return self.least(form + Polynomial({monomial: -n}) + last)
+        return form
 
     def _symbol(self, symbol: Symbol) -> bool:
         if symbol.kind == "argument":

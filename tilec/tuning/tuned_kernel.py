@@ -95,6 +95,10 @@ class TunedKernel(Generic[P]):
     def __repr__(self) -> str:
         return f"<tuned kernel {self.name}, {len(self.candidates)} candidates>"
 
+    def __reduce__(self) -> str:
+        """By its global name, as functions: a copy of what holds a kernel holds the same one."""
+        return self.kernel.fn.__qualname__
+
     if TYPE_CHECKING:  # constants that are searched for may be left out
 
         @overload

@@ -50,3 +50,42 @@ func.func @beside(%q: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 
   "tile.store"(%sum, %o, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, memref<?x64xf32, strided<[64, 1]>>, index, index) -> ()
   return
 }
+
+// What becomes an operand, times what warps convert, which a load role does not, comes by a copy,
+// too, as large as it is: who multiplies would wait for a load in every iteration.
+// CHECK-LABEL: @scaled
+// CHECK: scf.for
+// CHECK-NOT: "tile.load"
+// CHECK: "gpu_tile.ring_announce"{{.*}} {bytes = 8192 : i32}
+// CHECK: "gpu_tile.ring_announce"{{.*}} {bytes = 8448 : i32}
+// CHECK-NOT: "tile.load"
+// CHECK: "gpu_tile.buffer_load"
+// CHECK: gpu_tile.wgmma
+func.func @scaled(%q: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 64>, strides = array<i32: 64, 1>}},
+                  %k: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 64>, strides = array<i32: 64, 1>}},
+                  %by: !v {tile.facts = {align = 16 : i32, sizes = array<i32: 4>, strides = array<i32: 1>}},
+                  %o: memref<?x64xf32, strided<[64, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %bm = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : !c
+  %rows = memref.dim %q, %c0 : !m
+  %sum = scf.for %i = %c0 to %rows step %bm iter_args(%all = %zero) -> (!c) {
+    %query = "tile.load"(%q, %i, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !a
+    %qt = "tile.transpose"(%query) {permutation = array<i32: 1, 0>} : (!a) -> !a
+    %key = "tile.load"(%k, %i, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !a
+    %x = "tile.load"(%by, %i) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (!v, index) -> tensor<64xf32>
+    %x1 = math.exp %x : tensor<64xf32>
+    %x2 = arith.mulf %x1, %x : tensor<64xf32>
+    %x3 = arith.addf %x2, %x1 : tensor<64xf32>
+    %x4 = arith.mulf %x3, %x2 : tensor<64xf32>
+    %x5 = arith.addf %x4, %x3 : tensor<64xf32>
+    %xs = "tile.broadcast"(%x5) {dims = array<i32: 0>} : (tensor<64xf32>) -> !c
+    %wide = arith.extf %key : !a to !c
+    %times = arith.mulf %wide, %xs : !c
+    %scaled = arith.truncf %times : !c to !a
+    %s = "tile.dot"(%qt, %scaled, %all) {options = {}} : (!a, !a, !c) -> !c
+    scf.yield %s : !c
+  }
+  "tile.store"(%sum, %o, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, memref<?x64xf32, strided<[64, 1]>>, index, index) -> ()
+  return
+}

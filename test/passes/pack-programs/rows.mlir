@@ -18,10 +18,16 @@
 // CHECK: %[[OWN:.*]] = arith.index_cast
 // CHECK: "gpu_tile.programs_in_cta"
 // CHECK: %[[WARPS:.*]] = arith.index_cast
-// CHECK: %[[BEFORE:.*]] = arith.muli %[[CTAS]], %[[OWN]]
-// CHECK: %[[FIRST:.*]] = arith.addi %[[CTA]], %[[BEFORE]]
 // CHECK: %[[STEP:.*]] = arith.muli %[[CTAS]], %[[WARPS]]
 // CHECK: %[[OTHERS:.*]] = arith.muli %[[Y]], %[[Z]]
+// CHECK: %[[BEFORE:.*]] = arith.muli %[[CTAS]], %[[OWN]]
+// CHECK: %[[APART:.*]] = arith.addi %[[CTA]], %[[BEFORE]]
+// CHECK: %[[ABOVE:.*]] = arith.muli %[[CTA]], %[[WARPS]]
+// CHECK: %[[SIDE:.*]] = arith.addi %[[ABOVE]], %[[OWN]]
+// CHECK: %[[TWO:.*]] = arith.constant 2 : index
+// CHECK: %[[ROUNDS:.*]] = arith.muli %[[STEP]], %[[TWO]]
+// CHECK: %[[MANY:.*]] = arith.cmpi slt, %[[ROUNDS]], %[[X]]
+// CHECK: %[[FIRST:.*]] = arith.select %[[MANY]], %[[SIDE]], %[[APART]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[OTHERS]]
 // CHECK: scf.for %[[ROW:.*]] = %[[FIRST]] to %[[X]] step %[[STEP]]
 // CHECK: "tile.store"(%{{.*}}, %{{.*}}, %[[ROW]])

@@ -119,3 +119,14 @@ func.func @gathered(%x: !rows, %row: i32, %begin: i32, %end: i32, %n: index) -> 
   }
   return %r : !each
 }
+
+// Not through a broadcast, behind which more threads hold it.
+// CHECK-LABEL: @repeated
+// CHECK: gpu_tile.convert_layout
+func.func @repeated(%x: !rows) -> tensor<32x1xi32, #gpu_tile.layout<"T(8,16):(1@0,0) V(4):(8@0)">> attributes {tile.kernel} {
+  %zero = arith.constant 0 : index
+  %t = "tile.load"(%x, %zero) {dims = array<i32: 0>, padding = 0 : i32, options = {}} : (!rows, index) -> !few
+  %b = "tile.broadcast"(%t) {dims = array<i32: 0>} : (!few) -> tensor<32x1xi32, #gpu_tile.layout<"T(32,4):(1@0,0) V():()">>
+  %y = "gpu_tile.convert_layout"(%b) : (tensor<32x1xi32, #gpu_tile.layout<"T(32,4):(1@0,0) V():()">>) -> tensor<32x1xi32, #gpu_tile.layout<"T(8,16):(1@0,0) V(4):(8@0)">>
+  return %y : tensor<32x1xi32, #gpu_tile.layout<"T(8,16):(1@0,0) V(4):(8@0)">>
+}

@@ -15,3 +15,12 @@ func.func @k(%x: memref<?xf32>) attributes {tile.kernel} {
   %n = memref.dim %x, %before : memref<?xf32>
   return
 }
+
+// -----
+func.func @k(%n: i64) attributes {tile.kernel} {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  // expected-error @below {{'scf.for' op compares as unsigned; count the iterations of such a loop from 0}}
+  scf.for unsigned %i = %zero to %n step %one : i64 { scf.yield }
+  return
+}

@@ -11,6 +11,17 @@ func.func @no_copies(%n: index) attributes {tile.kernel} {
 }
 
 // -----
+// What pipeline-loops has left without its stages.
+func.func @nothing_runs_ahead(%n: index) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  // expected-error @below {{stages=3 was asked for, but its copies fill no rings that later iterations could use}}
+  scf.for %k = %c0 to %n step %c64 {
+  } {tile.stages = 3 : i32}
+  return
+}
+
+// -----
 !m = memref<?x?xbf16, strided<[?, 1]>>
 !b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
 !t = tensor<64x64xbf16, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>

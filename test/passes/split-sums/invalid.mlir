@@ -120,3 +120,35 @@ func.func @elsewhere(%n: index, %x: !x, %y: !y, %to: !m) attributes {tile.kernel
   "tile.store"(%e, %to, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, !m, index, index) -> ()
   return
 }
+
+// -----
+!x = tensor<16x16xf16>
+!y = tensor<16x8xf16>
+!c = tensor<16x8xf32>
+!m = memref<?x?xf32, strided<[?, 1]>>
+
+// Of the sum of all elements a CTA has a part: of its own stripe, or of its own iterations.
+// expected-error @below {{sum_parts=2 was asked for, but what is behind the loop does not come in 2 stripes of the sum}}
+func.func @whole(%n: index, %x: !x, %y: !y, %to: !m) attributes {tile.kernel, tile.sum_parts = 2 : i32} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : !c
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%s = %zero) -> (!c) {
+    %d = "tile.dot"(%x, %y, %s) {options = {instruction = "mma.m16n8k16.f32.f16.f16"}} : (!x, !y, !c) -> !c
+    scf.yield %d : !c
+  }
+  %rows = "tile.reduce"(%sum) ({
+  ^bb0(%l: f32, %r: f32):
+    %a = arith.addf %l, %r : f32
+    gpu.yield %a : f32
+  }) {axis = 1 : i32} : (!c) -> tensor<16xf32>
+  %all = "tile.reduce"(%rows) ({
+  ^bb0(%l: f32, %r: f32):
+    %a = arith.addf %l, %r : f32
+    gpu.yield %a : f32
+  }) {axis = 0 : i32} : (tensor<16xf32>) -> tensor<f32>
+  %whole = "tile.broadcast"(%all) {dims = array<i32>} : (tensor<f32>) -> !c
+  %e = arith.addf %sum, %whole : !c
+  "tile.store"(%e, %to, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, !m, index, index) -> ()
+  return
+}

@@ -166,3 +166,50 @@ func.func @inner(%low: index, %high: index, %x: !x, %y: !y, %to: !m) attributes 
   "tile.store"(%sum, %to, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, !m, index, index) -> ()
   return
 }
+
+// What is scattered: each CTA the rows of its stripe, of indices and mask, too; where rows of the array lie the other
+// way, columns; in a branch as well.
+// CHECK-LABEL: @scattered
+// CHECK: "tile.sum_stripes"(%{{.*}}) {axis = 0 : i32} : (tensor<16x8xf32>) -> tensor<4x8xf32>
+// CHECK: %[[OWN:.*]] = "tile.gather"(%{{.*}}) {{.*}} -> tensor<4xf32>
+// CHECK: scf.if
+// CHECK: "tile.scatter"(%{{.*}}) {options = {}} : (tensor<4x8xf32>, memref<?x?xf32, strided<[?, 1]>>, tensor<4x8xi1>, tensor<4x8xindex>, tensor<4x8xindex>)
+// CHECK-LABEL: @scattered_columns
+// CHECK: "tile.sum_stripes"(%{{.*}}) {axis = 1 : i32} : (tensor<16x8xf32>) -> tensor<16x2xf32>
+func.func @scattered(%n: index, %b: i1, %x: !x, %y: !y, %to: !m, %w: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.sum_parts = 4 : i32} {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %zero = arith.constant dense<0.0> : !c
+  %sum = scf.for %k = %c0 to %n step %c16 iter_args(%s = %zero) -> (!c) {
+    %d = "tile.dot"(%x, %y, %s) {options = {instruction = "mma.m16n8k16.f32.f16.f16"}} : (!x, !y, !c) -> !c
+    scf.yield %d : !c
+  }
+  %yes = arith.constant dense<true> : tensor<16xi1>
+  %none = arith.constant dense<0.0> : tensor<16xf32>
+  %row = "tile.iota"() {axis = 0 : i32} : () -> tensor<16xindex>
+  %f = "tile.gather"(%w, %yes, %none, %row) {options = {}} : (memref<?xf32, strided<[1]>>, tensor<16xi1>, tensor<16xf32>, tensor<16xindex>) -> tensor<16xf32>
+  %g = "tile.broadcast"(%f) {dims = array<i32: 0>} : (tensor<16xf32>) -> !c
+  %v = arith.mulf %sum, %g : !c
+  %rows = "tile.broadcast"(%row) {dims = array<i32: 0>} : (tensor<16xindex>) -> tensor<16x8xindex>
+  %columns = "tile.iota"() {axis = 1 : i32} : () -> tensor<16x8xindex>
+  %all = arith.constant dense<true> : tensor<16x8xi1>
+  scf.if %b {
+    "tile.scatter"(%v, %to, %all, %rows, %columns) {options = {}} : (!c, !m, tensor<16x8xi1>, tensor<16x8xindex>, tensor<16x8xindex>) -> ()
+  }
+  return
+}
+
+func.func @scattered_columns(%n: index, %x: !x, %y: !y, %to: memref<?x?xf32, strided<[1, ?]>>) attributes {tile.kernel, tile.sum_parts = 4 : i32} {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %zero = arith.constant dense<0.0> : !c
+  %sum = scf.for %k = %c0 to %n step %c16 iter_args(%s = %zero) -> (!c) {
+    %d = "tile.dot"(%x, %y, %s) {options = {instruction = "mma.m16n8k16.f32.f16.f16"}} : (!x, !y, !c) -> !c
+    scf.yield %d : !c
+  }
+  %rows = "tile.iota"() {axis = 0 : i32} : () -> tensor<16x8xindex>
+  %columns = "tile.iota"() {axis = 1 : i32} : () -> tensor<16x8xindex>
+  %all = arith.constant dense<true> : tensor<16x8xi1>
+  "tile.scatter"(%sum, %to, %all, %rows, %columns) {options = {}} : (!c, memref<?x?xf32, strided<[1, ?]>>, tensor<16x8xi1>, tensor<16x8xindex>, tensor<16x8xindex>) -> ()
+  return
+}

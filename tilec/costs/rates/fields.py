@@ -54,7 +54,10 @@ class Rates:
     way to L2, a flag, its reader; `summed_bytes`: of partial sums that one multiprocessor waits
     for, reads and adds up in a microsecond. `gather`: that the CTAs which sum parts of a program's
     loop meet, before and behind what they send; `gathered_bytes`: of sums that each of them gets
-    and adds up in a microsecond.
+    and adds up in a microsecond, `gathered_words` where it gets them word by word, since rows of
+    the result run across the pairs of sums that a thread has. `lone_issue`: clocks for each
+    instruction in which a thread computes operands of products, of a program by itself: mostly one
+    warp a scheduler, which waits for its own results.
 
     Copies of operands in front of a product, with rows at multiples of 128 bytes: they pay from
     `copied_product` M N K on, where `copied_uses` rows or columns of the other operand, or more,
@@ -76,6 +79,8 @@ class Rates:
     (of at most two a multiprocessor the lengths themselves say it).
 
     `gain`: how many times as fast as the usual tile another must be predicted to be taken for it;
+    `between_gain`: as tiles of powers of two, others with columns between them; `parts_gain`: as
+    whole loops of products, parts that CTAs sum;
     `shared_gain`: as one CTA a program, programs in clusters that load together what they share.
 
     Registers of compiled code. `other_registers`: a thread's, beside accumulators and loaded
@@ -121,6 +126,8 @@ class Rates:
     summed_bytes: float
     gather: float
     gathered_bytes: float
+    gathered_words: float
+    lone_issue: float
     copied_product: int
     copied_uses: int
     exchange: float
@@ -134,6 +141,8 @@ class Rates:
     handed_on: float
     straggling: float
     gain: float
+    between_gain: float
+    parts_gain: float
     shared_gain: float
     other_registers: int
     loaded_registers: float

@@ -14,9 +14,16 @@ What shifted lines cost was read off directly: 64 x 64 tiles of 2048 cubed, whic
 (`auto-tiles-h200-*.json`), `functions` is the rate that the CUDA C++ Programming Guide states.
 With `shared_gain` clusters of two were chosen for 18 of the 173 products that were timed in such
 and without, none of them slower for it; with 1.05 for 28, of which six were, by up to 15 %.
+With `between_gain`, of 176 products that were timed in three plain tiles or more the one taken is
+5.5 % from the fastest in the mean, with powers of two alone 6.2 %, with 1.0 5.7 %.
+With `parts_gain` groups of 708 rows, 1264 x 240, stay whole (6.2 us, in 2 parts 8.6). e4m3
+496 x 304 x 10368, transposed, takes 12.0 us in 8 parts of 64 x 176 and 10.8 in 4 of 64 x 96,
+straight in 4 of 64 x 112 8.9: that gives `gathered_words`. `lone_issue` fits 4-bit weights by two
+warps, 16 x 32 tiles of 4, 6, 7 and 37 steps (3.3, 4.0, 4.3 and 16.1 us) and some of them in 2, 4
+and 8 parts (3.0 and 2.7; 3.3; 6.3).
 `exchange` and `kept` fit 108 timings of cross-entropy, softmax and RMS norm, 2 to 2048 rows of 6528
-to 250112 elements in tiles of 2048 to 16384 (`row-tiles-h200-*.json`): the tile that is first by
-prediction takes 1.02 times as long as the fastest one, in the geometric mean, and 1.26 times at
+to 250112 elements in tiles of 2048 to 16384 (`row-tiles-h200-*.json`): the tile that is first
+by prediction takes 1.02 times as long as the fastest one, in the geometric mean, and 1.26 times at
 most.
 """
 
@@ -63,6 +70,8 @@ RATES = Rates(
     summed_bytes=45_000,
     gather=0.6,
     gathered_bytes=25_000,
+    gathered_words=6_600,
+    lone_issue=4.5,
     copied_product=2**31,
     copied_uses=512,
     exchange=300,
@@ -76,6 +85,8 @@ RATES = Rates(
     handed_on=0.2,
     straggling=1.9,
     gain=1.02,
+    between_gain=1.05,
+    parts_gain=1.05,
     shared_gain=1.08,
     other_registers=32,
     loaded_registers=1.0,

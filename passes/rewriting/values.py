@@ -1,0 +1,41 @@
+"""What rewrites put in the place of values and ops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from mlir import ir
+
+from tilec.dialects.def_use import defining_op
+
+
+def replace_op(op: ir.Operation | ir.OpView, *values: ir.Value) -> None:
+    """Has `values` stand for the results of an op, which goes."""
+    for old, new in zip(op.operation.results, values, strict=True):
+        old.replace_all_uses_with(new)
+    op.operation.erase()
+
+
+def replace_uses(uses: Iterable[ir.OpOperand], value: ir.Value) -> None:
+    """Has some readers of a value, `uses` of it, read another."""
+    for use in list(uses):
+        use.owner.operation.operands[use.operand_number] = value
+
+
+def retype(value: ir.Value, type_: ir.Type) -> None:
+    """Gives a tile another type; a constant one stays full of its number."""
+    value.set_type(type_)
+    made = defining_op(value, "arith.constant")
+    if made is not None:
+        splat = made.attributes["value"].get_splat_value()
+        made.attributes["value"] = ir.DenseElementsAttr.get_splat(type_, splat)
+
+
+def again(op: ir.Operation, operands: Sequence[ir.Value], type_: ir.Type) -> ir.Value:
+    """Makes an op once more at the current insertion point, with a result of another type (see
+    `retype`)."""
+    copy = op.clone(ir.InsertionPoint.current).operation
+    for number, operand in enumerate(operands):
+        copy.operands[number] = operand
+    retype(copy.results[0], type_)
+    return copy.results[0]

@@ -1,0 +1,25 @@
+// Programs of several warps, and rows that take too many registers, stay as they are.
+// RUN: tilec opt %s --passes pack-programs,load-next-programs --target sm_80 --num-warps 1 | filecheck %s
+
+!m = memref<?x?xf32, strided<[?, 1]>>
+!t = tensor<1024xf32, #gpu_tile.layout<"T(32):(1@0) V(32):(32@0)">>
+
+// CHECK-LABEL: @long
+// CHECK-NOT: iter_args
+func.func @long(%a: !m, %b: !m) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (!m, index, index) -> !t
+  "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (!t, !m, index, index) -> ()
+  return
+}
+
+// CHECK-LABEL: @persistent
+// CHECK-NOT: iter_args
+func.func @persistent(%a: !m, %b: !m) attributes {tile.kernel, tile.persistent = false} {
+  %c0 = arith.constant 0 : index
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (!m, index, index) -> !t
+  "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (!t, !m, index, index) -> ()
+  return
+}

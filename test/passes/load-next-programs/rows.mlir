@@ -1,0 +1,46 @@
+// A warp loads the next program's row before it works on this one, what all programs share once.
+// RUN: tilec opt %s --passes pack-programs,load-next-programs --target sm_80 --num-warps 1 | filecheck %s
+
+!m = memref<?x?xf32, strided<[?, 1]>>
+!v = memref<?xf32, strided<[1]>>
+!t = tensor<64xf32, #gpu_tile.layout<"T(32):(1@0) V(2):(32@0)">>
+
+// Also where the kernel works in place: no other program writes this one's row.
+// CHECK-LABEL: @in_place
+// CHECK-SAME: (%[[A:[^:]*]]: {{.*}}, %[[W:[^:]*]]: memref
+// CHECK: scf.for
+// CHECK: %[[SCALE:.*]] = "tile.load"(%[[W]],
+// CHECK: %[[FIRST:.*]] = scf.if
+// CHECK-NEXT: "tile.load"(%[[A]],
+// CHECK: scf.for %[[ROW:.*]] = %{{.*}} to %[[END:.*]] step %[[STEP:.*]] iter_args(%[[X:.*]] = %[[FIRST]])
+// CHECK: %[[AHEAD:.*]] = arith.addi %[[ROW]], %[[STEP]]
+// CHECK: %[[NEXT:.*]] = scf.if
+// CHECK-NEXT: "tile.load"(%[[A]], %[[AHEAD]]
+// CHECK: scf.yield %[[X]]
+// CHECK: %[[Z:.*]] = arith.mulf %[[X]], %[[SCALE]]
+// CHECK: "tile.store"(%[[Z]], %[[A]], %[[ROW]]
+// CHECK: scf.yield %[[NEXT]]
+func.func @in_place(%a: !m, %w: !v) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (!m, index, index) -> !t
+  %scale = "tile.load"(%w, %c0) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (!v, index) -> !t
+  %z = arith.mulf %x, %scale : !t
+  "tile.store"(%z, %a, %row, %c0) {dims = array<i32: 1>, options = {}} : (!t, !m, index, index) -> ()
+  return
+}
+
+// What the program has written itself is loaded behind that.
+// CHECK-LABEL: @own
+// CHECK: "tile.store"
+// CHECK-NEXT: %[[AGAIN:.*]] = "tile.load"
+// CHECK-NEXT: "tile.store"(%[[AGAIN]]
+func.func @own(%a: !m, %b: !m) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = "tile.load"(%b, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (!m, index, index) -> !t
+  "tile.store"(%x, %a, %row, %c0) {dims = array<i32: 1>, options = {}} : (!t, !m, index, index) -> ()
+  %y = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (!m, index, index) -> !t
+  "tile.store"(%y, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (!t, !m, index, index) -> ()
+  return
+}

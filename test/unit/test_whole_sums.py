@@ -1,0 +1,134 @@
+"""What is behind a loop that CTAs sum in parts and needs a sum whole: each has a stripe of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilec
+import tilec.language as tl
+from tilec.call.jit import Kernel
+from tilec.examples.running import poisoned
+from tilec.messages.diagnostics import CompileError
+
+SIDE, DEPTH = 64, 200
+"""One program; four parts of a ragged loop."""
+
+
+@tilec.kernel(grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))
+def finished(
+    a: tl.array,
+    b: tl.array,
+    c: tl.array,
+    marks: tl.array,
+    WAY: tl.const,
+    BM: tl.const = SIDE,
+    BN: tl.const = SIDE,
+):
+    """c = f(a @ b); marks[i] = 1 where `WAY` stores at a place that the sum says."""
+    tl.static_assert(BM == SIDE and BN == SIDE, "what is divided by depends on the tile")
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    sums, columns = tl.zeros((BM, BN), tl.f32), tl.zeros((BN,), tl.f32)
+    for k in tl.range(0, a.shape[1], 32):
+        right = tl.load(b, (k, n), (32, BN))
+        sums = tl.dot(tl.load(a, (m, k), (BM, 32)), right, sums)
+        if WAY == "two sums":
+            columns += tl.sum(right.to(tl.f32), axis=0)
+    if WAY == "two sums":
+        sums = sums - columns[None, :]
+    if WAY == "by the greatest":
+        sums = sums / tl.max(tl.abs(sums))
+    if WAY == "by both sides":
+        sums = sums / (tl.max(sums, 0, keepdims=True) * tl.max(sums, 1, keepdims=True))
+    if WAY == "columns":
+        sums = sums / tl.max(tl.abs(sums), 0, keepdims=True)
+    if WAY == "sign of all":
+        sums = tl.where(tl.sum(sums) > 0, sums, -sums)
+    if WAY == "a load's place":
+        sums = sums * tl.load(a, (tl.argmax(tl.max(sums, 1), 0), 0), ()).to(tl.f32)
+    tl.store(c, (m, n), sums)
+    if WAY == "a store's place":
+        tl.store(marks, (tl.sum((sums > 0).to(tl.i32)),), 1)
+
+
+def expected(a: np.ndarray, b: np.ndarray, way: str) -> tuple[np.ndarray, np.ndarray]:
+    """c and marks."""
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    sums, marks = a @ b, np.zeros(SIDE * SIDE + 1)
+    if way == "a store's place":
+        marks[(sums > 0).sum()] = 1
+    finish = {
+        "two sums": lambda: sums - b.sum(0),
+        "by the greatest": lambda: sums / np.abs(sums).max(),
+        "by both sides": lambda: sums / (sums.max(0) * sums.max(1, keepdims=True)),
+        "columns": lambda: sums / np.abs(sums).max(0),
+        "sign of all": lambda: sums if sums.sum() > 0 else -sums,
+        "a load's place": lambda: sums * a[sums.max(1).argmax(), 0],
+    }
+    return finish.get(way, lambda: sums)(), marks
+
+
+WHOLE = (
+    *("two sums", "by the greatest", "by both sides"),
+    *("sign of all", "a load's place", "a store's place"),
+)
+
+
+def check(kernel: Kernel, way: str, **constants: object) -> None:
+    rng = np.random.default_rng(5)
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((SIDE, DEPTH), (DEPTH, SIDE)))
+    c, marks = poisoned((SIDE, SIDE), np.float32), np.zeros(SIDE * SIDE + 1, np.int32)
+    kernel.on("emulator:check")(a, b, c, marks, WAY=way, **constants)
+    right, places = expected(a, b, way)
+    np.testing.assert_allclose(c, right, atol=1e-4 * np.abs(right).max())
+    np.testing.assert_array_equal(marks, places)
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_a_sum_that_is_needed_whole_is_not_cut(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each CTA has added up its part of k for all the tile, and all of k for its stripe alone."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    with pytest.raises(CompileError, match="does not come in 4 stripes of the sum"):
+        check(finished.demanding(sum_parts=4), way)
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_automatic_parts_leave_it_whole(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a demand one program with a long loop comes in parts wherever it can."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    check(finished, way, BM=tl.auto, BN=tl.auto)
+
+
+def test_columns_that_are_needed_whole_are_cut_the_other_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    check(finished.demanding(sum_parts=4), "columns")
+
+
+@tilec.kernel(grid=1)
+def marked(a: tl.array, b: tl.array, c: tl.array, marks: tl.array):
+    """marks[7] = 1 where more than a third of the sums are above 0; of a stripe no more than a
+    quarter can be."""
+    sums = tl.zeros((SIDE, SIDE), tl.f32)
+    for k in tl.range(0, a.shape[1], 32):
+        sums = tl.dot(tl.load(a, (0, k), (SIDE, 32)), tl.load(b, (k, 0), (32, SIDE)), sums)
+    tl.store(c, (0, 0), sums)
+    if tl.sum((sums > 0).to(tl.i32)) > SIDE * SIDE // 3:
+        tl.store(marks, (7,), 1)
+
+
+@pytest.mark.parametrize("demands", [{}, {"sum_parts": 4}], ids=["free", "demanded"])
+def test_sums_decide_no_branch_of_a_stripe(
+    demands: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    rng = np.random.default_rng(6)
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((SIDE, DEPTH), (DEPTH, SIDE)))
+    c, marks = poisoned((SIDE, SIDE), np.float32), np.zeros(9, np.int32)
+    if demands:
+        with pytest.raises(CompileError, match="does not come in 4 stripes of the sum"):
+            marked.demanding(**demands).check(a, b, c, marks)
+    else:
+        marked.check(a, b, c, marks)
+        assert marks[7] == 1
