@@ -43,10 +43,10 @@ RULES = (
         "product; the specialised product, with five programs a CTA, needs each of them",
     ),
     Rule(
-        r"tilec gemm, \d stages sm_90a", "wait (dropped|weakened by one)",
-        r"bulk\.wait_group\.read 1",
-        "one program: no store before its own two is still read; with seven programs on three CTAs "
-        "each of these waits is needed",
+        r"tilec gemm, \d stages sm_(90a|100a)", "(wait|commit) (dropped|weakened by one)",
+        r"bulk\.(wait_group\.read 1|commit_group)",
+        "one program: no store before its own two is still read, and the end waits for all; with "
+        "seven programs on three CTAs each wait and each commit is needed",
     ),
     Rule(
         "tilec .*gemm.* sm_100a", "(mbarrier wait|retry) dropped|mbarrier parity flipped",

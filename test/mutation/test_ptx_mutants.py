@@ -175,12 +175,15 @@ def test_what_covers_a_survivor(name: str, word: str, cover: str, between: str) 
         assert judge(subject, unbroken, _without(subject.text, pair))[0] == CHECKER
 
 
-def test_stores_of_a_second_program_wait_for_the_first_s() -> None:
-    """The argument for the waits that one program does without: several need each."""
-    subject = gemm_of_many_programs("sm_90a")
-    unbroken, waits = pristine(subject), "cp.async.bulk.wait_group.read 1;"
-    found = [pair for pair in mutants(subject.text) if _line(subject.text, pair[0].line) == waits]
-    assert len(found) == 4  # two, dropped and weakened
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
+def test_stores_of_a_second_program_wait_for_the_first_s(target: str) -> None:
+    """The argument for waits and commits that one program does without: several need each."""
+    subject = gemm_of_many_programs(target)
+    unbroken, own = pristine(subject), ("bulk.wait_group.read 1;", "bulk.commit_group;")
+    found = [
+        pair for pair in mutants(subject.text) if _line(subject.text, pair[0].line).endswith(own)
+    ]
+    assert len(found) == 6  # two waits, dropped and weakened, and two commits
     for _, text in found:
         assert judge(subject, unbroken, text) == (CHECKER, "race")
 
