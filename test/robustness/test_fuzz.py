@@ -29,6 +29,22 @@ def test_broken_stages(target: str, tmp_path: Path) -> None:
             assert wrong is None, f"{subject.name}: {wrong}\n{content.decode()}"
 
 
+def test_rings_of_a_program_between_passes_are_its_authors(tmp_path: Path) -> None:
+    """Products that nothing waits for before their slot is given back: text no check of a level
+    sees, and the rings show it once roles are there."""
+    name = "attention sm_90a insert-async-copies"
+    (subject,) = (one for one in stages_of("attention", "sm_90a") if one.name == name)
+    lines = subject.text.splitlines()
+    waits = [i for i, line in enumerate(lines) if "gpu_tile.wgmma_wait" in line]
+    last = lines[waits[-1]]
+    assert "{pending = 0 : i32}" in last
+    lines[waits[-1]] = last.replace("pending = 0", "pending = 1")
+    (done,) = received(subject.command, ["\n".join(lines).encode()], tmp_path)
+    assert complaint(done) is None
+    assert done.code == 1
+    assert "the program came in between passes" in done.errors
+
+
 def test_kernels_between_passes_are_there() -> None:
     """`fuzz.py` compiles them when it begins; `test_broken_stages` compiles one of them alone."""
     for file, _, _ in STAGED.values():
