@@ -21,6 +21,7 @@ from tilec.compile.emit_ptx import emit_ptx, start_worker
 from tilec.compile.fitting import check_sound, first_sound, less, show
 from tilec.compile.mlir_errors import interruptible
 from tilec.compile.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING, passes_from
+from tilec.compile.played_rings import play_rings
 from tilec.compile.program_lanes import choose_lanes
 from tilec.compile.program_size import choose_num_warps
 from tilec.dialects.demands import attribute_of, is_demanded, value_of
@@ -36,7 +37,7 @@ from tilec.passes.analysis.written_arrays import numbers_of_written
 from tilec.passes.checks.levels import check_level, entry_level
 from tilec.passes.checks.program_check import ProgramCheck
 from tilec.passes.checks.verify_ops import verify_ops
-from tilec.passes.checks.verify_rings import ONE_IN, verify_rings
+from tilec.passes.checks.verify_rings import verify_rings
 from tilec.passes.checks.verify_target import verify_target
 from tilec.passes.contract import Level, PassContext, Report, TilePass
 from tilec.passes.copies.tensor_map_recipes import tensor_maps
@@ -356,21 +357,8 @@ def run_pass(tile_pass: TilePass, job: Compilation) -> None:
     except (ir.MLIRError, CompileError) as error:
         raise InternalError(f"{tile_pass.name} left an invalid program:\n{error}") from error
     if tile_pass.rings and job.played != job.check.changes:
-        _play(tile_pass, job)
+        play_rings(job.module, job.context, behind=tile_pass)
         job.played = job.check.changes
-
-
-def _play(tile_pass: TilePass, job: Compilation) -> None:
-    """Plays a program's rings behind a pass. What is wrong with them in a program that came in
-    between passes may be its author's, as a product that is not waited for: who reads a slot, and
-    until when, is known once roles are there."""
-    try:
-        verify_rings(job.module, job.context, one_in=ONE_IN)
-    except CompileError as error:
-        if job.context.given is Level.TILE:
-            raise InternalError(f"{tile_pass.name} left an invalid program:\n{error}") from error
-        where = f"note: seen behind '{tile_pass.name}'; the program came in between passes"
-        raise CompileError(error.message, error.location, [*error.notes, where]) from error
 
 
 def _to_llvm(job: Compilation) -> None:
