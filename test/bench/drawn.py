@@ -1,7 +1,8 @@
 """A bench that draws its own cases: kernels of all classes, compiled as nobody tuned them, beside
 the best of Triton, torch.compile, cuBLAS and cuDNN.
 
-python test/bench/drawn.py --seed N [--minutes M] [--count N] [--only CLASS...] [--device cpu]
+python test/bench/drawn.py --seed N [--minutes M] [--count N] [--only CLASS...] [--peers torch]
+    [--listed LIST...] [--device cpu]
 
 Needs the compiler, torch, Triton and a GPU. In a part of the time all cases are compiled, by tilec,
 Triton and torch, in as many processes as there are cores; then, one by one, each is checked against
@@ -31,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
 from drawn_cases import CLASSES, Drawn, draw
 from drawn_compiler import CompileJob, compile_drawn
 from drawn_results import table, verdicts
+from listed_cases import LISTS, listed
 from product_cases import INTERLEAVED
 from records import record_text, versions
 from worker_pool import JobResult, run_jobs
@@ -55,6 +57,7 @@ class MeasureJob:
     device: str
     seed: int
     interleaved_ms: float
+    peers: str = "all"
 
 
 def measure_drawn(job: MeasureJob) -> dict[str, Any]:
@@ -69,7 +72,9 @@ def measure_drawn(job: MeasureJob) -> dict[str, Any]:
     files = {label: with_folder(job.folder, entry) for label, entry in compiled.items()}
     duration = Duration(interleaved_ms=job.interleaved_ms, few=True)
     on_gpu = job.device == "cuda"
-    about = {"finalists": 0, "compiled": on_gpu, "small": not on_gpu, "regimes": (INTERLEAVED,)}
+    every = job.peers == "all"
+    about = {"finalists": 0, "compiled": on_gpu and every, "peers": job.peers}
+    about |= {"small": not on_gpu, "regimes": (INTERLEAVED,)}
     measured = measure_regimes(RegimeJob(case, files, job.device, job.seed, duration, **about))
     return {
         "number": job.drawn.number,
@@ -95,7 +100,9 @@ def main() -> int:
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # there is a process a core already
     if options.device == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"
-    cases = draw(options.seed, options.count, options.only, small=options.device == "cpu")
+    cases = listed(options.listed) or draw(
+        options.seed, options.count, options.only, small=options.device == "cpu"
+    )
     with tempfile.TemporaryDirectory(prefix="tilec-drawn-") as folder:
         compiled, failures = _compile(options, cases, Path(folder), start)
         print(f"{len(compiled)} of {len(cases)} cases compiled: {_since(start)}", flush=True)
@@ -124,6 +131,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--count", type=int, default=140, help="cases to draw")
     parser.add_argument("--only", nargs="+", default=[], choices=list(CLASSES), metavar="CLASS")
+    parser.add_argument("--listed", nargs="+", default=[], choices=list(LISTS), help="none drawn")
+    parser.add_argument("--peers", choices=("all", "torch"), default="all", help="torch: eager")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu: dry run")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="that compile")
     parser.add_argument("--interleaved-ms", type=float, default=80, help="of timing a case")
@@ -141,7 +150,8 @@ def _compile(
     """The cases of which at least one variant compiled, as drawn; what is not begun is left out."""
     target = _target() if options.device == "cuda" else EMULATED
     seed = options.seed
-    jobs = [CompileJob(one, target, folder, options.device, seed + one.number) for one in cases]
+    compiled_for = options.device if options.peers == "all" else "cpu"
+    jobs = [CompileJob(one, target, folder, compiled_for, seed + one.number) for one in cases]
     failures: Failures = {}
     ready = []
     for result in run_jobs(
@@ -161,7 +171,7 @@ def _compile(
                 failures[f"{drawn.name}: tilec {label}"] = entry["error"]
         job = MeasureJob(
             *(drawn, folder, result.value),
-            *(options.device, result.job.seed, options.interleaved_ms),
+            *(options.device, result.job.seed, options.interleaved_ms, options.peers),
         )
         ready.append(job)
     return sorted(ready, key=lambda job: job.drawn.number), failures
