@@ -22,7 +22,7 @@ from tilec.dialects.gpu_tile.types import (
 )
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.passes.checks.ring_scalars import Scalars
-from tilec.passes.checks.ring_state import Broken, RingState
+from tilec.passes.checks.ring_state import Broken, RingState, Turn
 from tilec.passes.checks.ring_walk import Code, Walk
 from tilec.passes.rewriting.op_tables import OpSet
 
@@ -56,20 +56,6 @@ class Cluster:
         self.steps -= 1
         if self.steps < 0:
             raise Enough
-
-
-@dataclass(frozen=True)
-class Turn:
-    """A turn of a ring as a value of the program: its slot."""
-
-    ring: ir.Value
-    number: int
-    slots: int
-
-    @property
-    def slot(self) -> int:
-        """The slot's number."""
-        return self.number % self.slots
 
 
 @dataclass(frozen=True)
@@ -161,7 +147,7 @@ class Player(Walk):
 
     def _turn(self, view: Any) -> Iterator[ir.Operation]:
         op, ring = view.operation, self.cluster.ring(view.ring, self.rank)
-        count = self.values[view.count]
+        count = self.number(view.count)
         turn = Turn(view.ring, count, ring.slots)
         used = next(iter(view.slot.uses), None) is not None
         if isinstance(view, gpu_tile.RingAcquireOp):
@@ -183,7 +169,7 @@ class Player(Walk):
     def _pass_on(self, view: RingHandover) -> None:
         op, turn = view.operation, self._slot_of(view.slot, view.operation)
         times = self._times(view.by)
-        mask = 1 << self.rank if view.mask is None else self.values[view.mask]
+        mask = 1 << self.rank if view.mask is None else self.number(view.mask)
         publishes = isinstance(view, gpu_tile.RingPublishOp)
         state = self.cluster.ring(view.ring, self.rank)
         both = state.releases and state.fills
@@ -289,7 +275,7 @@ class Player(Walk):
         op = view.operation
         self._fill(view.dst, op)
         bytes_ = _bytes(view.dst)
-        mask = 1 << self.rank if view.mask is None else self.values[view.mask]
+        mask = 1 << self.rank if view.mask is None else self.number(view.mask)
         for rank in range(self.cluster.ctas):
             if mask >> rank & 1:
                 self._bring(view.barrier, view.slot, bytes_, rank & ~1 if view.PAIRED else rank, op)

@@ -18,6 +18,20 @@ class Broken(Exception):
         self.op, self.why, self.other = op, why, other
 
 
+@dataclass(frozen=True)
+class Turn:
+    """A turn of a ring as a value of the program: its slot."""
+
+    ring: ir.Value
+    number: int
+    slots: int
+
+    @property
+    def slot(self) -> int:
+        """The slot's number."""
+        return self.number % self.slots
+
+
 _EARLY = "its slot's turn before: a wait names the parity of a phase only, and would pass"
 
 

@@ -10,6 +10,7 @@ from mlir import ir
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile import CountedCopy, RingOp
 from tilec.passes.checks.ring_scalars import Scalars, needed_scalars
+from tilec.passes.checks.ring_state import Turn
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.walk import all_ops
 
@@ -96,12 +97,19 @@ class Walk:
             elif kind == "played":
                 yield from self.play(op)
             elif kind == "scalar":
-                operands = [self.values.get(value) for value in op.operands]
+                operands = [self.number(value) for value in op.operands]
                 self.values.update(self.scalars.compute(op, operands))
 
+    def number(self, value: ir.Value) -> Any:
+        """The integer that a scalar is, as a turn is the number of its slot; None where it is not
+        followed."""
+        found = self.values.get(value)
+        return found.slot if isinstance(found, Turn) else found
+
     def _for(self, op: ir.Operation) -> Iterator[ir.Operation]:
-        lower, upper, step, *inits = (self.values.get(value) for value in op.operands)
+        lower, upper, step = map(self.number, op.operands[:3])
         lower, upper, step = lower or 0, upper or 0, step or 1  # what is no integer is not followed
+        inits = [self.values.get(value) for value in op.operands[3:]]
         body = op.regions[0].blocks[0]
         induction, *carried = body.arguments
         at = lower
@@ -115,7 +123,7 @@ class Walk:
         self.values.update(zip(op.results, inits, strict=True))
 
     def _if(self, op: ir.Operation) -> Iterator[ir.Operation]:
-        region = op.regions[0 if self.values.get(op.operands[0]) else 1]
+        region = op.regions[0 if self.number(op.operands[0]) else 1]
         if region.blocks:
             yield from self.block(region.blocks[0])
             self.values.update(zip(op.results, self._yielded(region.blocks[0]), strict=False))

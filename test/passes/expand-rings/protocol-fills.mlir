@@ -287,6 +287,42 @@ func.func @another_number(%map: !map, %x: !t) attributes {tile.kernel, tile.expl
 !s = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
 !t = tensor<64x64xbf16, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
 !map = !gpu_tile.tensor_map
+// A slot is a number like others: here turns are counted by it, and are those of the first slots again.
+func.func @counted_by_a_slot(%map: !map, %x: !t) attributes {tile.kernel, tile.explicit, tile.total_warps = 5 : i32} {
+  %ring = "gpu_tile.make_ring"() {slots = 2 : i32, fills = 1 : i32, releases = 4 : i32, options = {offset = 16384 : i32}} : () -> !ring
+  %all = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !slots
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %c5 = arith.constant 5 : i32
+  "gpu_tile.role"() ({
+    scf.for %n = %zero to %c5 step %one : i32 {
+      %at = "gpu_tile.ring_acquire"(%ring, %n) : (!ring, i32) -> i32
+      %s = "gpu_tile.slot"(%all, %at) : (!slots, i32) -> !s
+      "gpu_tile.ring_announce"(%ring, %at) {bytes = 8192 : i32} : (!ring, i32) -> ()
+      "gpu_tile.tma_load"(%map, %s, %ring, %at, %zero, %zero) {cache = "normal"} : (!map, !s, !ring, i32, i32, i32) -> ()
+    }
+    gpu.yield
+  }) {name = "load", first_warp = 4 : i32, warps = 1 : i32, registers = 0 : i32} : () -> ()
+  "gpu_tile.role"() ({
+    scf.for %n = %zero to %c5 step %one : i32 {
+      %slot = "gpu_tile.ring_slot"(%ring, %n) : (!ring, i32) -> i32
+      %at = "gpu_tile.ring_wait"(%ring, %slot) {previous = false} : (!ring, i32) -> i32
+      %s = "gpu_tile.slot"(%all, %at) : (!slots, i32) -> !s
+      %y = "gpu_tile.buffer_load"(%s) : (!s) -> !t
+      // expected-error @below {{'gpu_tile.ring_release' op releases a slot more than 4 times a turn}}
+      "gpu_tile.ring_release"(%ring, %at) {by = "warp"} : (!ring, i32) -> ()
+    }
+    gpu.yield
+  }) {name = "compute", first_warp = 0 : i32, warps = 4 : i32, registers = 0 : i32} : () -> ()
+  return
+}
+
+// -----
+!ring = !gpu_tile.ring
+!slots = !gpu_tile.buffer<tensor<2x64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!s = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!t = tensor<64x64xbf16, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+!map = !gpu_tile.tensor_map
 
 func.func @never_published(%map: !map, %x: !t) attributes {tile.kernel, tile.explicit, tile.total_warps = 5 : i32} {
   %ring = "gpu_tile.make_ring"() {slots = 2 : i32, fills = 1 : i32, releases = 4 : i32, options = {offset = 16384 : i32}} : () -> !ring
