@@ -22,8 +22,9 @@ there are the tile's last: its columns wrap round, as far as the row lies behind
 3. Whole vectors save a warp more instructions than their edges take (`rows/wrapped_rows.py`): so
    in several warps, and in parts of one, of which each short access fills no sector. A warp alone
    with its row takes 0.77 to 0.87 of the time if it stays: 7982 rows of 250 bf16 to fp8 3.9 us for
-   5.0, 60000 of 515 41.5 for 48.2, 24397 of 182 f32 to fp8 8.0 for 9.8; two warps 0.91 and 1.00;
-   but 4000 rows of 4099 f16 in four 21.2 for 18.6, 62118 of 99 in parts of a warp 15.3 for 11.0.
+   5.0, 60000 of 515 41.5 for 48.2, 24397 of 182 f32 to fp8 8.0 for 9.8. Two warps 0.89 to 1.00, but
+   cross-entropy of 397 rows of 1343 bf16, a few warps a multiprocessor, 5.0 us for 3.2; 4000 rows
+   of 4099 f16 in four 21.2 for 18.6, 62118 of 99 in parts of a warp 15.3 for 11.0.
 4. The shift is taken from the first store, else the first load, as soon as its row is known. Arrays
    whose rows turn out to lie otherwise are accessed element by element
    (`lower_to_nvvm/wrapped_row.py`).

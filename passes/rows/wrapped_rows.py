@@ -46,8 +46,8 @@ def saves_slots(rows: RowKernel, facts: Divisibility, threads: int) -> bool:
     wider than all are aligned.
 
     Each vector that is cut takes its warp an access an element, and their places; two of a row are
-    in a warp that is alone with it, of several warps two have one each. Accesses that are not wide
-    are more, and of each row they reach they store to a sector in parts.
+    in a warp that is alone with it, and several warps have them all together. Accesses that are not
+    wide are more, and of each row they reach they store to a sector in parts.
     """
     apart = wrapped = 0.0
     for access in rows.accesses:
@@ -57,7 +57,7 @@ def saves_slots(rows: RowKernel, facts: Divisibility, threads: int) -> bool:
         vectors = -(-rows.size // (threads * width))
         rows_reached = max(1, WARP_SIZE // threads)
         apart += vectors * width // known * (ACCESS_SLOTS + rows_reached * sector)
-        cut = min(vectors, 2) * width * min(1.0, 2 * WARP_SIZE / threads)
+        cut = min(vectors, 2) * width * min(1.0, WARP_SIZE / threads)
         wrapped += vectors * ACCESS_SLOTS + ROW_SLOTS + cut * (EDGE_SLOTS + sector)
     return wrapped < apart
 

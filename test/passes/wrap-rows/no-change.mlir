@@ -1,5 +1,5 @@
 // Rows that are aligned, that begin differently, that others look at in order, or that are short, stay.
-// RUN: tilec opt %s --passes wrap-rows --target sm_80 | filecheck %s
+// RUN: tilec opt %s --passes wrap-rows --target sm_80 --num-warps 1 | filecheck %s
 
 !m = memref<?x?xf16, strided<[?, 1]>>
 !v = memref<?xf16, strided<[1]>>
