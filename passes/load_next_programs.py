@@ -17,10 +17,10 @@ After:    %w = "tile.load"(%weight, %c0) ...
           }
 
 A warp alone waits for memory once a program, and for its lanes' exchanges behind that, and ptxas
-moves no load across a store. Softmax of 200000 rows of 64 f16 takes 15.9 us for 16.9, RMS norms of
-365314 of 256 bf16 97.1 for 98.6 (H200). Programs may run in any order and side by side, so that
-none reads what another one writes: their loads may stand in front of each other's stores, also
-where a kernel works in place.
+moves no load across a store. Softmax of 200000 rows of 64 f16 takes 15.9 us for 16.9, layer norm of
+25628 of 143 bf16 13.4 for 17.2, RMS norms of 7110 of 512 5.9 for 6.3 (H200). Programs may run in
+any order and side by side, so that none reads what another one writes: their loads may stand in
+front of each other's stores, also where a kernel works in place.
 
 1. Loads of the loop over programs itself qualify whose addresses follow from its counter, of what
    the program itself has not written before.
@@ -28,6 +28,9 @@ where a kernel works in place.
    the loop.
 3. All of them, if few registers hold what is on its way (`MOST_WORDS`), or none; nor single numbers
    alone, as labels and ends of rows: what waits for them is not on its way then.
+4. Whole warps that share nothing with other programs wait: others run then, more of them without
+   these registers. Fifteen softmaxes and quantisations of 612 to 60000 rows of 49 to 768 columns
+   took 0.93 to 1.00 of the time so (H200).
 Does not handle: loads in branches and in loops of a program; gathers.
 """
 
@@ -39,12 +42,13 @@ from tilec.dialects.effects import whole_of, written_by
 from tilec.dialects.gpu_tile import CtaIdOp
 from tilec.dialects.tile import LoadOp
 from tilec.dialects.types import shape
+from tilec.hardware.sizes import WARP_SIZE
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.loads_ahead import AheadLoads, ahead_loads, issue_ahead
-from tilec.passes.demands.kernels import programs_per_cta
+from tilec.passes.demands.kernels import lanes_of, programs_per_cta
 from tilec.passes.rewriting.loops import find_loops
 from tilec.passes.rewriting.walk import all_ops, kernels
 
@@ -84,6 +88,8 @@ def _load_next(function: ir.Operation, loop: ir.Operation, context: PassContext)
     known = [found for load in loads if (found := ahead_loads(loop, [load])) is not None]
     common = [found for found in known if _is_common(found, function)]
     own = [found.loads[0] for found in known if not _is_common(found, function)]
+    if not common and lanes_of(function) == WARP_SIZE:
+        return
     found = ahead_loads(loop, own)
     taken = sum(each.registers for each in common) + (found.registers if found else 0)
     is_little = taken <= MOST_WORDS and most_live_registers(body) + taken <= ROOM

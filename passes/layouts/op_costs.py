@@ -35,6 +35,10 @@ TAKE_SLOTS = 4
 """A read of shared memory: a clock, in which four instructions are issued (CUDA C++ Programming
 Guide, "Shared Memory": 32 banks)."""
 
+ACCESS_SLOTS = 5
+"""An access to global memory and what says whether it is one: 32 lanes a clock find their address
+(CUDA C++ Programming Guide, "Arithmetic Instructions"), and a comparison."""
+
 FREE = ("arith.constant", "arith.bitcast", "arith.index_cast", "tensor.splat", "tile.broadcast")
 """Ops whose result is an immediate, or registers that are there."""
 

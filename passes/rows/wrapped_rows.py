@@ -1,4 +1,5 @@
-"""Which rows may be wrapped, so that vectors are aligned wherever they begin (pass wrap-rows)."""
+"""Which rows may be wrapped, so that vectors are aligned wherever they begin (pass wrap-rows), and
+which had better be: whose vectors save a warp more instructions than their edges take."""
 
 from __future__ import annotations
 
@@ -6,10 +7,18 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.types import bit_width, element, shape
-from tilec.hardware.sizes import SECTOR_BYTES, VECTOR_BYTES, WORD_BITS
+from tilec.hardware.sizes import SECTOR_BYTES, VECTOR_BYTES, WARP_SIZE, WORD_BITS
 from tilec.passes.analysis.divisibility import Divisibility, constant_of
-from tilec.passes.analysis.vector_width import element_bytes
+from tilec.passes.analysis.vector_width import element_bytes, provable_width
+from tilec.passes.layouts.op_costs import ACCESS_SLOTS, SLOT_BYTES
 from tilec.passes.rows.row_kernels import Access, RowKernel, row_axis
+
+ROW_SLOTS = 12
+"""Of a warp for each access to a wrapped row: whether its vectors are aligned, which are cut."""
+EDGE_SLOTS = 10
+"""Of an element of a cut vector: where it lies, whether in the row, its access (SASS, sm_90a)."""
+SECTOR_SLOTS = SECTOR_BYTES // SLOT_BYTES
+"""Of a store that fills no sector: it goes to L2 by itself. What loads bring, L1 has for others."""
 
 
 def longest_shift(rows: RowKernel) -> int:
@@ -30,6 +39,27 @@ def may_wrap(rows: RowKernel, facts: Divisibility) -> bool:
             return False
     places = {_other_offsets(access) for access in rows.accesses}
     return len(places) == 1 and all(_is_loose(access, rows, facts) for access in rows.accesses)
+
+
+def saves_slots(rows: RowKernel, facts: Divisibility, threads: int) -> bool:
+    """Whether warps issue less for rows that are wrapped, `threads` to a row, than for accesses no
+    wider than all are aligned.
+
+    Each vector that is cut takes its warp an access an element, and their places; two of a row are
+    in a warp that is alone with it, and several warps have them all together. Accesses that are not
+    wide are more, and of each row they reach they store to a sector in parts.
+    """
+    apart = wrapped = 0.0
+    for access in rows.accesses:
+        sector = SECTOR_SLOTS if isinstance(access, tile.StoreOp) else 0
+        width = VECTOR_BYTES // element_bytes(access.array)
+        known, _ = provable_width(facts, access.array, access.offsets, access.dims)
+        vectors = -(-rows.size // (threads * width))
+        rows_reached = max(1, WARP_SIZE // threads)
+        apart += vectors * width // known * (ACCESS_SLOTS + rows_reached * sector)
+        cut = min(vectors, 2) * width * min(1.0, WARP_SIZE / threads)
+        wrapped += vectors * ACCESS_SLOTS + ROW_SLOTS + cut * (EDGE_SLOTS + sector)
+    return wrapped < apart
 
 
 def _is_loose(access: Access, rows: RowKernel, facts: Divisibility) -> bool:

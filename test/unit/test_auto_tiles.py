@@ -249,11 +249,12 @@ def test_loops_along_rows_take_tiles_by_their_length() -> None:
 
 def test_short_rows_take_a_tile_that_holds_them() -> None:
     """Up to five eighths of the smallest tile of long rows, in eight sizes an octave; and up to
-    three such tiles, which would each be one round of the loop, in steps of a quarter. That is
-    where launches may bring longer rows."""
+    three such tiles, which would each be one round of the loop, in steps of a quarter; and of few
+    rows, two a multiprocessor, up to twelve, if they are read twice. That is where launches may
+    bring longer rows."""
 
-    def first(columns: int) -> int:
-        values = {"x": array(99, columns, dtype="f16"), "y": array(99, columns, dtype="f16")}
+    def first(columns: int, rows: int = 99) -> int:
+        values = {"x": array(rows, columns, dtype="f16"), "y": array(rows, columns, dtype="f16")}
         return taken(soften, {**values, "B": tl.auto}, is_most=False)[0]["B"]
 
     found = {columns: first(columns) for columns in (1, 33, 145, 160, 530, 640)}
@@ -261,7 +262,10 @@ def test_short_rows_take_a_tile_that_holds_them() -> None:
     assert {columns: first(columns) for columns in (641, 1024)} == {641: 1024, 1024: 1024}
     found = {columns: first(columns) for columns in (1025, 1500, 3072)}
     assert found == {1025: 1280, 1500: 1536, 3072: 3072}
-    assert first(3073) in (1024, 2048, 4096)
+    found = {(rows, columns): first(columns, rows) for rows, columns in ((99, 4300), (260, 11000))}
+    assert found == {(99, 4300): 4352, (260, 11000): 11264}
+    assert first(3073, rows=300) in (1024, 2048, 4096)
+    assert first(12289) in (4096, 8192, 16384)
 
 
 @tilec.kernel(grid=lambda y: y.shape[0])

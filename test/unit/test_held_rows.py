@@ -247,3 +247,17 @@ def test_branches_that_all_stripes_take_alike() -> None:
         wanted = x / x.sum(1, keepdims=True, dtype=np.float64) if own else expected
         np.testing.assert_allclose(z, wanted, rtol=1e-5)
         assert (kernel.compiled(z, flags, 40192, own).stripes > 1) is not own
+
+
+def test_few_rows_that_are_too_many_to_stay() -> None:
+    """One round of each loop, which reads the row again; launches may bring longer ones."""
+    rng = np.random.default_rng(6)
+    logits = (4 * rng.standard_normal((166, 6700))).astype(BF16)
+    labels = rng.integers(0, 6700, 166).astype(np.int32)
+    expected, gradient = reference(logits, labels, 0.1)
+    found, kernel = poisoned((166,), np.float32), cross_entropy.on("emulator")
+    chosen = kernel.compiled(logits, labels, found, 0.1)
+    assert chosen.constants["B"] == 6912 < dict(chosen.limits)["logits.shape[1]"]
+    kernel(logits, labels, found, 0.1)
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+    np.testing.assert_allclose(logits.astype(np.float64), gradient, rtol=0, atol=8e-3)

@@ -29,7 +29,7 @@ from typing import Any
 
 from tilec.call.call_class import CallClass
 from tilec.call.constant_roles import MOST_NAMES, Parts, Roles, probe
-from tilec.call.short_rows import short_tile, whole_tile
+from tilec.call.short_rows import LONGEST_AXIS, short_tile, whole_tile
 from tilec.compile.row_walks import HeldAxis
 from tilec.executable.kernel import Parameter
 from tilec.hardware.mma_shapes import WIDEST_N
@@ -176,11 +176,13 @@ class AutoConstants:
             return False
         return {role for _, role in self._roles.uses[name]} == {"k"}
 
-    def short_row(self, call: CallClass) -> tuple[dict[str, int], dict[str, str]] | None:
+    def short_row(
+        self, call: CallClass, longest_axis: int = LONGEST_AXIS
+    ) -> tuple[dict[str, int], dict[str, str]] | None:
         """The values, and the reasons, where loops walk along rows that one tile holds for calls of
-        a class; None where they do not."""
+        a class (`short_tile`); None where they do not."""
         name = self._walking()
-        size = None if name is None else short_tile(self._roles.steps[name], call)
+        size = None if name is None else short_tile(self._roles.steps[name], call, longest_axis)
         if name is None or size is None:
             return None
         return {name: size}, {name: f"{size}: holds a whole row"}

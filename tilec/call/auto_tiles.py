@@ -44,7 +44,8 @@ from typing import Any
 from mlir import ir
 
 from tilec.call.auto_constants import NARROW_SIDES, AutoConstants
-from tilec.call.call_class import CallClass, any_class
+from tilec.call.call_class import CallClass, any_class, size_class
+from tilec.call.short_rows import FEW_EACH, LONGEST_OF_FEW
 from tilec.call.specialization import Specialization
 from tilec.compile.row_walks import HeldAxis, keeps_row
 from tilec.costs.kernel_work import ProgramWork, read_program
@@ -200,9 +201,22 @@ class AutoTiles:
         """The tile that holds a whole row, where rows are short and the kernel can have it."""
         found = self._usual.short_row(call) if self._has_grid else None
         if found is None:
-            return None
+            return self._short_of_few(call, context) if self._has_grid else None
         tiles = Tiles(tuple(found[0].items()), found[1], holds_rows=True)
         return tiles if self._can_be(tiles.chosen, context) else None
+
+    def _short_of_few(self, call: CallClass, context: Context) -> Tiles | None:
+        """The same of longer rows, where there are few."""
+        found = self._usual.short_row(call, LONGEST_OF_FEW)
+        if found is None:
+            return None
+        tiles = Tiles(tuple(found[0].items()), found[1], holds_rows=True)
+        program = self._program(tiles.chosen, context)
+        if program is None or program.rule is None:
+            return None
+        programs = launch_work(program, call.arguments(self._parameters)).work.programs
+        few = size_class(FEW_EACH * call.machine.multiprocessors)
+        return tiles if programs <= few else None
 
     def _predicted(self, call: CallClass, context: Context) -> dict[Point, Prediction]:
         """Predicts the time of every candidate that can run; lists them, the fastest first."""

@@ -24,6 +24,11 @@ LONGEST_AXIS = 3072
 or three rounds in which threads wait for each other. Cross-entropy of 1056 rows of 2623 takes 6.3
 us for 8.2, of 4000 of 1500 10.1 for 11.9, of 3000 of 3000 13.2 for 13.4; but 8000 of 4096 46.7 for
 37.3, with fewer programs side by side (H200)."""
+LONGEST_OF_FEW, FEW_EACH = 12288, 2
+"""The same where several loops walk along it, and a multiprocessor has no more than so many
+programs, which all run at once: each waits less often. Cross-entropy of 260 rows of 4300 takes 4.0
+us in a tile of 4352 for 4.8 in 4096, of 164 of 6912 4.7 in 6912 for 5.1 in 8192, of 100 of 11000
+4.8 in 11008 for 5.3 in 16384 (H200)."""
 RANKED = 1024
 """Elements: shorter rows than that and longer ones than `LONGEST` take tiles of the usual sizes, of
 which this one holds them (10019 rows of 700: 14.3 us in tiles of 704, 13.9 in 1024)."""
@@ -42,16 +47,19 @@ SPREAD = 2
 mean: at least half, as none is shorter than 0 (Markov)."""
 
 
-def short_tile(walks: Sequence[Walk | None], call: CallClass) -> int | None:
+def short_tile(
+    walks: Sequence[Walk | None], call: CallClass, longest_axis: int = LONGEST_AXIS
+) -> int | None:
     """The tile that holds the longest of the rows that loops walk along in calls of a class; None
-    where one is long, or nobody knows."""
+    where one is long, as an axis of more elements than `longest_axis`, or nobody knows."""
     known = [_length(walk, call) for walk in walks]
     longest = max((length for length in known if length is not None), default=LONGEST + 1)
     if None in known:
         return None
     if longest > LONGEST:
         are_axes = all(walk is not None and walk.ends is None for walk in walks)
-        is_held = are_axes and RANKED < longest <= LONGEST_AXIS
+        most = longest_axis if len(walks) > 1 else LONGEST_AXIS
+        is_held = are_axes and RANKED < longest <= most
         return -(-longest // LONG_STEP) * LONG_STEP if is_held else None
     step = max(LEAST, (1 << longest.bit_length() >> 1) // PER_OCTAVE)
     return max(1, -(-longest // step)) * step

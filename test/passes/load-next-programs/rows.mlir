@@ -32,15 +32,30 @@ func.func @in_place(%a: !m, %w: !v) attributes {tile.kernel} {
 
 // What the program has written itself is loaded behind that.
 // CHECK-LABEL: @own
+// CHECK: scf.for %{{.*}} iter_args
 // CHECK: "tile.store"
 // CHECK-NEXT: %[[AGAIN:.*]] = "tile.load"
 // CHECK-NEXT: "tile.store"(%[[AGAIN]]
-func.func @own(%a: !m, %b: !m) attributes {tile.kernel} {
+func.func @own(%a: !m, %b: !m, %w: !v) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %row = "tile.program_id"() {axis = 0 : i32} : () -> index
   %x = "tile.load"(%b, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (!m, index, index) -> !t
-  "tile.store"(%x, %a, %row, %c0) {dims = array<i32: 1>, options = {}} : (!t, !m, index, index) -> ()
+  %scale = "tile.load"(%w, %c0) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (!v, index) -> !t
+  %z = arith.mulf %x, %scale : !t
+  "tile.store"(%z, %a, %row, %c0) {dims = array<i32: 1>, options = {}} : (!t, !m, index, index) -> ()
   %y = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (!m, index, index) -> !t
   "tile.store"(%y, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (!t, !m, index, index) -> ()
+  return
+}
+
+// Parts of a warp do so although they share nothing.
+// CHECK-LABEL: @parts_of_a_warp
+// CHECK: scf.for %{{.*}} iter_args
+!p = tensor<64xf32, #gpu_tile.layout<"T(8):(1@0) V(8):(8@0)">>
+func.func @parts_of_a_warp(%a: !m, %b: !m) attributes {tile.kernel, tile.lanes = 8 : i32} {
+  %c0 = arith.constant 0 : index
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (!m, index, index) -> !p
+  "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (!p, !m, index, index) -> ()
   return
 }

@@ -1,5 +1,5 @@
-// Rows that are aligned, that begin differently, or that others look at in order, stay.
-// RUN: tilec opt %s --passes wrap-rows --target sm_80 | filecheck %s
+// Rows that are aligned, that begin differently, that others look at in order, or that are short, stay.
+// RUN: tilec opt %s --passes wrap-rows --target sm_80 --num-warps 1 | filecheck %s
 
 !m = memref<?x?xf16, strided<[?, 1]>>
 !v = memref<?xf16, strided<[1]>>
@@ -9,8 +9,8 @@
 func.func @aligned(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 1>, strides = array<i32: 8, 1>}}, %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 1>, strides = array<i32: 8, 1>}}) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %row = "tile.program_id"() {axis = 0 : i32} : () -> index
-  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<256xf16>
-  "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<256xf16>, !m, index, index) -> ()
+  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<4096xf16>
+  "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<4096xf16>, !m, index, index) -> ()
   return
 }
 
@@ -20,10 +20,10 @@ func.func @aligned(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1,
 func.func @weights(%a: !m, %w: !v {tile.facts = {align = 16 : i32}}, %b: !m) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %row = "tile.program_id"() {axis = 0 : i32} : () -> index
-  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<256xf16>
-  %y = "tile.load"(%w, %c0) {dims = array<i32: 0>, padding = 0.0 : f16, options = {}} : (!v, index) -> tensor<256xf16>
-  %z = arith.mulf %x, %y : tensor<256xf16>
-  "tile.store"(%z, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<256xf16>, !m, index, index) -> ()
+  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<4096xf16>
+  %y = "tile.load"(%w, %c0) {dims = array<i32: 0>, padding = 0.0 : f16, options = {}} : (!v, index) -> tensor<4096xf16>
+  %z = arith.mulf %x, %y : tensor<4096xf16>
+  "tile.store"(%z, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<4096xf16>, !m, index, index) -> ()
   return
 }
 
@@ -33,8 +33,8 @@ func.func @weights(%a: !m, %w: !v {tile.facts = {align = 16 : i32}}, %b: !m) att
 func.func @another_row(%a: !m, %b: !m, %from: index) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %row = "tile.program_id"() {axis = 0 : i32} : () -> index
-  %x = "tile.load"(%a, %from, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<256xf16>
-  "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<256xf16>, !m, index, index) -> ()
+  %x = "tile.load"(%a, %from, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<4096xf16>
+  "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<4096xf16>, !m, index, index) -> ()
   return
 }
 
@@ -45,8 +45,8 @@ func.func @from_another_column(%a: !m, %b: !m) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %row = "tile.program_id"() {axis = 0 : i32} : () -> index
-  %x = "tile.load"(%a, %row, %c1) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<256xf16>
-  "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<256xf16>, !m, index, index) -> ()
+  %x = "tile.load"(%a, %row, %c1) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<4096xf16>
+  "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<4096xf16>, !m, index, index) -> ()
   return
 }
 
@@ -76,13 +76,13 @@ func.func @several_rows(%a: !m, %b: !m) attributes {tile.kernel} {
 func.func @scan(%a: !m, %b: !m) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %row = "tile.program_id"() {axis = 0 : i32} : () -> index
-  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<256xf16>
+  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<4096xf16>
   %s = "tile.scan"(%x) ({
   ^bb0(%p: f16, %q: f16):
     %r = arith.addf %p, %q : f16
     gpu.yield %r : f16
-  }) {axis = 0 : i32, reverse = false} : (tensor<256xf16>) -> tensor<256xf16>
-  "tile.store"(%s, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<256xf16>, !m, index, index) -> ()
+  }) {axis = 0 : i32, reverse = false} : (tensor<4096xf16>) -> tensor<4096xf16>
+  "tile.store"(%s, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<4096xf16>, !m, index, index) -> ()
   return
 }
 
@@ -93,13 +93,24 @@ func.func @known_late(%a: !m, %b: !m, %at: memref<?xi32, strided<[1]>>) attribut
   %c0 = arith.constant 0 : index
   %id = "tile.program_id"() {axis = 0 : i32} : () -> index
   %one = "tile.load"(%at, %id) {dims = array<i32>, padding = 0 : i32, options = {}} : (memref<?xi32, strided<[1]>>, index) -> tensor<i32>
-  %i = "tile.iota"() {axis = 0 : i32} : () -> tensor<256xi32>
-  %two = arith.addi %i, %i : tensor<256xi32>
+  %i = "tile.iota"() {axis = 0 : i32} : () -> tensor<4096xi32>
+  %two = arith.addi %i, %i : tensor<4096xi32>
   %number = tensor.extract %one[] : tensor<i32>
   %row = arith.index_cast %number : i32 to index
+  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<4096xf16>
+  %f = arith.sitofp %two : tensor<4096xi32> to tensor<4096xf16>
+  %y = arith.addf %x, %f : tensor<4096xf16>
+  "tile.store"(%y, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<4096xf16>, !m, index, index) -> ()
+  return
+}
+
+// Of a row that gives a warp one vector a thread, edges take more than accesses of an element each.
+// CHECK-LABEL: @short
+// CHECK-NOT: wrapped
+func.func @short(%a: !m, %b: !m) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
   %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<256xf16>
-  %f = arith.sitofp %two : tensor<256xi32> to tensor<256xf16>
-  %y = arith.addf %x, %f : tensor<256xf16>
-  "tile.store"(%y, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<256xf16>, !m, index, index) -> ()
+  "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<256xf16>, !m, index, index) -> ()
   return
 }

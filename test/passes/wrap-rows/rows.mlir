@@ -31,11 +31,11 @@ func.func @masked(%a: !m, %b: !w, %n: i32) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %row = "tile.program_id"() {axis = 0 : i32} : () -> index
   // CHECK: %[[SHIFT:.*]] = "tile.misalignment"(%arg1, {{.*}}) {bytes = 64 : i32}
-  %i = "tile.iota"() {axis = 1 : i32} : () -> tensor<1x256xi32>
-  %zero = arith.constant dense<0.0> : tensor<1x256xf32>
-  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<1x256xf16>
-  %v = arith.extf %x : tensor<1x256xf16> to tensor<1x256xf32>
-  %size = tensor.splat %n : tensor<1x256xi32>
+  %i = "tile.iota"() {axis = 1 : i32} : () -> tensor<1x2048xi32>
+  %zero = arith.constant dense<0.0> : tensor<1x2048xf32>
+  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<1x2048xf16>
+  %v = arith.extf %x : tensor<1x2048xf16> to tensor<1x2048xf32>
+  %size = tensor.splat %n : tensor<1x2048xi32>
   // CHECK: %[[BY:.*]] = arith.index_cast %[[SHIFT]] : index to i32
   // CHECK: %[[ALL:.*]] = tensor.splat %[[BY]]
   // CHECK: %[[COLUMN:.*]] = arith.subi %{{.*}}, %[[ALL]]
@@ -43,10 +43,10 @@ func.func @masked(%a: !m, %b: !w, %n: i32) attributes {tile.kernel} {
   // CHECK: %[[FRONT:.*]] = arith.cmpi slt, %[[COLUMN]], %{{.*}}
   // CHECK: %[[AT:.*]] = arith.select %[[FRONT]], %[[AROUND]], %[[COLUMN]]
   // CHECK: arith.cmpi ult, %[[AT]], %{{.*}}
-  %in = arith.cmpi ult, %i, %size : tensor<1x256xi32>
-  %y = arith.select %in, %v, %zero : tensor<1x256xi1>, tensor<1x256xf32>
+  %in = arith.cmpi ult, %i, %size : tensor<1x2048xi32>
+  %y = arith.select %in, %v, %zero : tensor<1x2048xi1>, tensor<1x2048xf32>
   // CHECK: "tile.store"({{.*}}wrapped = true
-  "tile.store"(%y, %b, %row, %c0) {dims = array<i32: 0, 1>, options = {}} : (tensor<1x256xf32>, !w, index, index) -> ()
+  "tile.store"(%y, %b, %row, %c0) {dims = array<i32: 0, 1>, options = {}} : (tensor<1x2048xf32>, !w, index, index) -> ()
   return
 }
 
@@ -58,8 +58,8 @@ func.func @in_a_loop(%a: !m, %b: !m, %n: index) attributes {tile.kernel} {
   // CHECK: scf.for %[[ROW:.*]] = 
   // CHECK-NEXT: "tile.misalignment"(%arg1, %[[ROW]]
   scf.for %row = %c0 to %n step %c1 {
-    %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<256xf16>
-    "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<256xf16>, !m, index, index) -> ()
+    %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<2048xf16>
+    "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<2048xf16>, !m, index, index) -> ()
   }
   return
 }
