@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects.types import bit_width
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, constant, create
+from tilec.passes.lower_to_nvvm.scalar_ops import compare, constant, create, resized
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 
 CACHE_MODIFIERS = {
@@ -121,21 +121,15 @@ def load_words(
         return plain_load(pointer, word, count)
     integer = ir.IntegerType.get_signless(word)
     register = _asm_type(word)
-    outputs = ", ".join(f"${i}" for i in range(count))
-    destination = f"{{{outputs}}}" if count > 1 else "$0"
-    guard = "" if predicate is None else f"@${2 * count + 1} "
     suffix = f".v{count}" if count > 1 else ""
     text = (
-        f"{guard}ld.global{CACHE_MODIFIERS[hint][0]}{suffix}.b{word} {destination}, [${2 * count}];"
+        f"ld.global{CACHE_MODIFIERS[hint][0]}{suffix}.b{word} {braced(0, count)}, [${2 * count}];"
     )
-    letter = _letter(word)
     # Ties each result to the padding, so that a lane that does not load keeps it.
-    ties = [str(i) for i in range(count)]
-    constraints = ["=" + letter] * count + ties + ["l"] + (["b"] if predicate is not None else [])
-    operands = [*(_widen(pad, register) for pad in padding), pointer]
-    operands += [predicate] if predicate is not None else []
-    results = inline_asm(text, constraints, operands, [register] * count)
-    return [_narrow(r, integer) for r in results]
+    constraints = ["=" + _letter(word)] * count + [str(i) for i in range(count)] + ["l"]
+    operands = [*(resized(pad, register, signed=False) for pad in padding), pointer]
+    results = inline_asm(text, constraints, operands, [register] * count, guard=predicate)
+    return [resized(r, integer) for r in results]
 
 
 def store_words(
@@ -154,17 +148,22 @@ def store_words(
         return
     register = _asm_type(word)
     count = len(words)
-    inputs = ", ".join(f"${i + 1}" for i in range(count))
-    source = f"{{{inputs}}}" if count > 1 else "$1"
-    guard = "" if predicate is None else f"@${count + 1} "
     suffix = f".v{count}" if count > 1 else ""
-    text = f"{guard}st.{space}{CACHE_MODIFIERS[hint][1]}{suffix}.b{word} [$0], {source};"
+    text = f"st.{space}{CACHE_MODIFIERS[hint][1]}{suffix}.b{word} [$0], {braced(1, count)};"
     # Shared pointers are 32 bits wide (see emit_ptx).
-    address = "l" if space == "global" else "r"
-    constraints = [address] + [_letter(word)] * count + (["b"] if predicate is not None else [])
-    operands = [pointer, *(_widen(w, register) for w in words)]
-    operands += [predicate] if predicate is not None else []
-    inline_asm(text, constraints, operands, [])
+    constraints = ["l" if space == "global" else "r"] + [_letter(word)] * count
+    operands = [pointer, *(resized(w, register, signed=False) for w in words)]
+    inline_asm(text, constraints, operands, [], guard=predicate)
+
+
+def braced(first: int, count: int) -> str:
+    """Operands of inline PTX from number `first` on, as one vector if they are several."""
+    return vector_text(first, count) if count > 1 else f"${first}"
+
+
+def vector_text(first: int, count: int) -> str:
+    """Operands of inline PTX from number `first` on, as a vector however many they are."""
+    return "{" + ", ".join(f"${number}" for number in range(first, first + count)) + "}"
 
 
 def inline_asm(
@@ -174,6 +173,7 @@ def inline_asm(
     results: Sequence[ir.Type],
     *,
     pure: bool = False,
+    guard: ir.Value | None = None,
 ) -> Registers:
     """Makes an `llvm.inline_asm`, with side effects unless `pure`; gives the results as separate
     values.
@@ -181,6 +181,9 @@ def inline_asm(
     Side effects alone keep loads in order with it in LLVM IR, but not behind: MachineSink moves a
     load into the block of its uses, past everything that is not known to write memory.
     """
+    if guard is not None:
+        text = f"@${len(constraints)} {text}"
+        constraints, operands = [*constraints, "b"], [*operands, guard]
     clobbers = [] if pure else ["~{memory}"]
     attributes: dict[str, ir.Attribute] = {
         "asm_string": ir.StringAttr.get(text),
@@ -189,6 +192,13 @@ def inline_asm(
     if not pure:
         attributes["has_side_effects"] = ir.UnitAttr.get()
     return _create_many("llvm.inline_asm", operands, results, attributes)
+
+
+def issue_once(
+    text: str, constraints: Sequence[str], operands: Sequence[ir.Value], state: Lowering
+) -> None:
+    """Runs `text` in the single thread that issues what must be issued once."""
+    inline_asm(text, constraints, operands, [], guard=state.single_thread())
 
 
 def call_intrinsic(
@@ -232,14 +242,6 @@ def _asm_type(word: int) -> ir.Type:
     """The type in which a value passes through inline PTX: a byte travels in 16 bits, since PTX has
     no 8-bit registers."""
     return ir.IntegerType.get_signless(max(word, 16))
-
-
-def _widen(value: ir.Value, register: ir.Type) -> ir.Value:
-    return value if value.type == register else create("arith.extui", [value], register)
-
-
-def _narrow(value: ir.Value, integer: ir.Type) -> ir.Value:
-    return value if value.type == integer else create("arith.trunci", [value], integer)
 
 
 def plain_load(pointer: ir.Value, word: int, count: int) -> Registers:

@@ -39,7 +39,7 @@ from tilec.passes.lower_to_nvvm.access import (
     unpack,
     word_bits,
 )
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create
+from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create, resized
 from tilec.passes.lower_to_nvvm.shared_address import (
     Access,
     buffer_address,
@@ -289,7 +289,7 @@ def lower_buffer_gather(op: gpu_tile.BufferGatherOp, state: Lowering) -> None:
         for d, step in enumerate(at):
             found = create("arith.addi", [threads[d], state.i32_constant(step)], state.i32)
             if d == op.axis:
-                found = _to_i32(index, state)
+                found = resized(index, state.i32)
             if d == op.axis or reach[d] > sizes[d]:
                 last = state.i32_constant(sizes[d] - 1)
                 found = create("arith.minui", [found, last], state.i32)
@@ -333,19 +333,12 @@ def lower_buffer_count(op: gpu_tile.BufferCountOp, state: Lowering) -> None:
     registers = zip(state.registers(op.values), state.registers(op.mask), valid, strict=True)
     for found, flag, inside in registers:
         # At least as wide as i32, since of i8 no number of columns above 127 is one.
-        value = found if found.type.width > 32 else _to_i32(found, state)
+        value = found if found.type.width > 32 else resized(found, state.i32)
         counted = compare("ult", value, state.constant(value.type, columns))
         guard = both(both(mine, inside), both(flag, counted))
-        column = create("arith.addi", [buffer.origin[1], _to_i32(value, state)], state.i32)
+        column = create("arith.addi", [buffer.origin[1], resized(value, state.i32)], state.i32)
         pointer = byte_pointer(shared_base(state), buffer_address(buffer, [row, column], state))
-        inline_asm("@$1 red.relaxed.cta.shared.add.u32 [$0], 1;", ["r", "b"], [pointer, guard], [])
-
-
-def _to_i32(value: ir.Value, state: Lowering) -> ir.Value:
-    if value.type == state.i32:
-        return value
-    name = "arith.trunci" if value.type.width > 32 else "arith.extsi"
-    return create(name, [value], state.i32)
+        inline_asm("red.relaxed.cta.shared.add.u32 [$0], 1;", ["r"], [pointer], [], guard=guard)
 
 
 RULES = {

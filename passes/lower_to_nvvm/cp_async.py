@@ -22,7 +22,7 @@ from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.indexed import Elements
 from tilec.passes.lower_to_nvvm.rectangle import Rectangle
-from tilec.passes.lower_to_nvvm.scalar_ops import both, create, select
+from tilec.passes.lower_to_nvvm.scalar_ops import both, create, resized, select
 from tilec.passes.lower_to_nvvm.shared_address import Access
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.control import branch, for_loop
@@ -131,18 +131,14 @@ def copy_vector(
     `part`: an operand that says what of the vector is read, and its constraint; `guard`: whether
     the thread has that vector (i1). None: all of it; certainly.
     """
-    operands, constraints, text, at = [to, where], ["r", "l"], "", ""
+    operands, constraints, text = [to, where], ["r", "l"], ""
     if part is not None:
         operands.append(part[0])
         constraints.append(part[1])
         text = ", $2"
-    if guard is not None:
-        # A thread without a vector of its own must not write zeros over another's.
-        at = f"@${len(operands)} "
-        operands.append(guard)
-        constraints.append("b")
-    text = f"{at}cp.async.{op.cache}.shared.global [$0], [$1], {op.bytes}{text};"
-    inline_asm(text, constraints, operands, [])
+    text = f"cp.async.{op.cache}.shared.global [$0], [$1], {op.bytes}{text};"
+    # A thread without a vector of its own must not write zeros over another's.
+    inline_asm(text, constraints, operands, [], guard=guard)
 
 
 def whole_or_nothing(inside: ir.Value | None, state: Lowering) -> tuple[ir.Value, str] | None:
@@ -165,8 +161,7 @@ def _source_bytes(
     at = create("arith.addi", [place.starts[axis], step], state.index)
     left = create("arith.subi", [place.array.sizes[axis], at], state.index)
     left = create("arith.minui", [left, state.index_constant(place.width)], state.index)
-    if state.context.index_bits != 32:
-        left = create("arith.trunci", [left], state.i32)
+    left = resized(left, state.i32)
     part = create("arith.muli", [left, state.i32_constant(bytes_ // place.width)], state.i32)
     return part if inside is None else select(inside, part, state.i32_constant(0))
 

@@ -27,6 +27,7 @@ from tilec.passes.lower_to_nvvm.scalar_ops import (
     constant,
     create,
     moved_pointer,
+    resized,
     select,
 )
 from tilec.passes.lower_to_nvvm.state import Lowering
@@ -141,11 +142,7 @@ def _as_argument(op: tile.PrintOp, value: ir.Value, *, unsigned: bool) -> ir.Val
         if value.type.width < 16:
             raise error_at(op.operation, f"cannot print {value.type}; cast it to float32 first")
         return create("arith.extf", [value], ir.F64Type.get())
-    wide = ir.IntegerType.get_signless(64)
-    if value.type == wide:
-        return value
-    unsigned = unsigned or value.type.width == 1
-    return create("arith.extui" if unsigned else "arith.extsi", [value], wide)
+    return resized(value, ir.IntegerType.get_signless(64), signed=not unsigned)
 
 
 def lower_assert(op: tile.AssertOp, state: Lowering) -> None:

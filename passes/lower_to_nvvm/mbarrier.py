@@ -8,7 +8,6 @@ release and acquire, too, which takes longer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
 from mlir import ir
@@ -20,7 +19,7 @@ from tilec.hardware.ptx_forms import FORMS
 from tilec.hardware.ptx_version import shown
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.passes.analysis.divisibility import constant_of
-from tilec.passes.lower_to_nvvm.access import inline_asm
+from tilec.passes.lower_to_nvvm.access import inline_asm, issue_once
 from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer, one_barrier
 from tilec.passes.lower_to_nvvm.state import Lowering
@@ -36,13 +35,13 @@ def lower_init(op: gpu_tile.BarrierInitOp, state: Lowering) -> None:
     state.values[op.result] = barriers
     for slot in range(op.slots):
         pointer = one_barrier(barriers, state.i32_constant(slot), state)
-        _issue(f"mbarrier.init.shared::cta.b64 [$0], {op.count};", [pointer], state.single_thread())
+        issue_once(f"mbarrier.init.shared::cta.b64 [$0], {op.count};", ["r"], [pointer], state)
 
 
 def lower_expect(op: gpu_tile.BarrierExpectOp, state: Lowering) -> None:
     """Lowers to mbarrier.arrive.expect_tx by one thread."""
     text = f"mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {op.bytes};"
-    _issue(text, [barrier_pointer(op, state)], state.single_thread())
+    issue_once(text, ["r"], [barrier_pointer(op, state)], state)
 
 
 def lower_arrive(op: gpu_tile.BarrierArriveOp, state: Lowering) -> None:
@@ -60,7 +59,8 @@ def lower_arrive(op: gpu_tile.BarrierArriveOp, state: Lowering) -> None:
         guard = _first_of(state.context.target.warp_size, state)
     elif op.per == "warpgroup":
         guard = _first_of(state.context.target.warp_size * WARPGROUP_WARPS, state)
-    _issue("mbarrier.arrive.shared::cta.b64 _, [$0];", [barrier_pointer(op, state)], guard)
+    text, pointer = "mbarrier.arrive.shared::cta.b64 _, [$0];", barrier_pointer(op, state)
+    inline_asm(text, ["r"], [pointer], [], guard=guard)
 
 
 def _require_one_warp(op: gpu_tile.BarrierArriveOp | RemoteArriveOp, state: Lowering) -> None:
@@ -160,14 +160,6 @@ def _first_of(threads: int, state: Lowering) -> ir.Value:
     mask = state.i32_constant(threads - 1)
     number = create("arith.andi", [state.thread(), mask], state.i32)
     return compare("eq", number, state.i32_constant(0))
-
-
-def _issue(text: str, pointers: Sequence[ir.Value], guard: ir.Value | None) -> None:
-    """Runs `text` where `guard` holds (None: everywhere)."""
-    if guard is None:
-        inline_asm(text, ["r"], pointers, [])
-    else:
-        inline_asm(f"@$1 {text}", ["r", "b"], [*pointers, guard], [])
 
 
 RULES = {

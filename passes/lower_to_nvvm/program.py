@@ -11,7 +11,7 @@ from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.atomics import check_scope
-from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.scalar_ops import create, resized
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.tile_order import lower_tile_order
 from tilec.passes.rewriting.locations import error_at
@@ -23,9 +23,7 @@ def _special_register(name: str, axis: int, state: Lowering) -> ir.Value:
     value = create(f"nvvm.read.ptx.sreg.{name}.{_AXES[axis]}", [], state.i32)
     if axis == 0 and state.stripes > 1:
         value = create("arith.divui", [value, state.i32_constant(state.stripes)], state.i32)
-    if state.context.index_bits == 32:
-        return value
-    return create("arith.extui", [value], state.index)
+    return resized(value, state.index, signed=False)
 
 
 def lower_program_id(op: tile.ProgramIdOp, state: Lowering) -> None:

@@ -38,6 +38,17 @@ def compare(predicate: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
     return create("arith.cmpi", [lhs, rhs], ir.IntegerType.get_signless(1), predicate=code)
 
 
+def resized(value: ir.Value, integer: ir.Type, *, signed: bool = True) -> ir.Value:
+    """An integer in another width; i1 counts as 0 or 1."""
+    width = value.type.width
+    if width == integer.width:
+        return value
+    if width > integer.width:
+        return create("arith.trunci", [value], integer)
+    name = "arith.extsi" if signed and width > 1 else "arith.extui"
+    return create(name, [value], integer)
+
+
 def both(first: ir.Value | None, second: ir.Value | None) -> ir.Value | None:
     """Makes the conjunction of two conditions; None means "certain"."""
     if first is None or second is None:

@@ -16,7 +16,7 @@ from tilec.hardware.layout import Layout
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.layouts.maps import join_registers, reshape_registers
 from tilec.passes.layouts.partners import partners
-from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.scalar_ops import create, resized
 from tilec.passes.lower_to_nvvm.shuffle import shuffle
 from tilec.passes.lower_to_nvvm.state import Lowering
 
@@ -26,11 +26,7 @@ def lower_iota(op: tile.IotaOp, state: Lowering) -> None:
     layout, rank = layout_of(op.result), len(shape(op.result))
     base = state.thread_coordinates(layout, rank)[op.axis]
     scalar = state.scalar_type(element(op.result))
-    width = scalar.width
-    if width > 32:
-        base = create("arith.extsi", [base], scalar)
-    elif width < 32:
-        base = create("arith.trunci", [base], scalar)
+    base = resized(base, scalar)
     made = {}
     for offsets in layout.value_coordinates(rank):
         step = offsets[op.axis]

@@ -26,7 +26,7 @@ from tilec.hardware.sizes import WARP_SIZE
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.contract import PassContext
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, create
+from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, create, resized
 
 Registers = list[ir.Value]
 
@@ -166,9 +166,7 @@ class Lowering:
 
     def to_index(self, value: ir.Value) -> ir.Value:
         """An i32 as an index-width integer (signed)."""
-        if self.context.index_bits == 32:
-            return value
-        return create("arith.extsi", [value], self.index)
+        return resized(value, self.index)
 
     # Threads and layouts ---------------------------------------------------------------------
 

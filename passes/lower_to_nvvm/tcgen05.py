@@ -32,7 +32,7 @@ from tilec.hardware.tensor_tiles import (
     scaled_descriptor,
     tensor_operand,
 )
-from tilec.passes.lower_to_nvvm.access import inline_asm
+from tilec.passes.lower_to_nvvm.access import issue_once
 from tilec.passes.lower_to_nvvm.matrix_origin import check_origin
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer, own_base, plain_address
@@ -61,7 +61,7 @@ def lower_mma(op: Tcgen05MmaOp, state: Lowering) -> None:
         for depth in range(0, k, row.depth):
             keep = always if depth else state.values[op.use_acc]
             operands = [acc, lhs.operand(at, depth), rhs.operand(column, depth)]
-            _issue(
+            issue_once(
                 f"{text} [$0], {lhs.form}, $2, $3, $4;",
                 ["r", lhs.letter, "l", "r", "b"],
                 [*operands, description, keep],
@@ -84,7 +84,7 @@ def lower_mma_scaled(op: Tcgen05MmaScaledOp, state: Lowering) -> None:
         block = depth * row.pack // row.scale_block
         first = block // SCALES_A_COLUMN * SCALES_A_COLUMN
         word = scaled_descriptor(row, lhs_m_major=lhs.major, rhs_n_major=rhs.major, block=block)
-        _issue(
+        issue_once(
             f"{text} [$0], {lhs.form}, $2, $3, [$4], [$5], $6;",
             ["r", lhs.letter, "l", "r", "r", "r", "b"],
             [
@@ -203,7 +203,7 @@ def lower_copy(op: Tcgen05CopyOp, state: Lowering) -> None:
         there = create("arith.addi", [address, columns], state.i32)
         operands = [there, start.at_offset(image.source.offset((0, column)))]
         text = f"tcgen05.cp.cta_group::{state.tensor_ctas}.{op.shape} [$0], $1;"
-        _issue(text, ["r", "l"], operands, state)
+        issue_once(text, ["r", "l"], operands, state)
 
 
 def lower_commit(op: Tcgen05CommitOp, state: Lowering) -> None:
@@ -211,7 +211,7 @@ def lower_commit(op: Tcgen05CommitOp, state: Lowering) -> None:
     pointer = barrier_pointer(op, state)
     group = f"cta_group::{state.tensor_ctas}"
     text = f"tcgen05.commit.{group}.mbarrier::arrive::one.shared::cluster.b64 [$0];"
-    _issue(text, ["r"], [pointer], state)
+    issue_once(text, ["r"], [pointer], state)
 
 
 def lower_multicast_commit(op: Tcgen05MulticastCommitOp, state: Lowering) -> None:
@@ -220,24 +220,13 @@ def lower_multicast_commit(op: Tcgen05MulticastCommitOp, state: Lowering) -> Non
     i16 = ir.IntegerType.get_signless(16)
     mask = create("arith.trunci", [state.values[op.mask]], i16)
     group = f"cta_group::{state.tensor_ctas}"
-    _issue(
+    issue_once(
         f"tcgen05.commit.{group}.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 "
         "[$0], $1;",
         ["r", "h"],
         [pointer, mask],
         state,
     )
-
-
-def _issue(
-    text: str, constraints: Sequence[str], operands: Sequence[ir.Value], state: Lowering
-) -> None:
-    """Runs `text` in the single thread."""
-    guard = state.single_thread()
-    if guard is None:
-        inline_asm(text, constraints, operands, [])
-    else:
-        inline_asm(f"@${len(operands)} {text}", [*constraints, "b"], [*operands, guard], [])
 
 
 RULES = {

@@ -29,7 +29,7 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import show_location
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, plain_load, unpack
 from tilec.passes.lower_to_nvvm.matrix_origin import divisor
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
+from tilec.passes.lower_to_nvvm.scalar_ops import compare, create, resized
 from tilec.passes.lower_to_nvvm.shared_address import byte_pointer, shared_base, slot_index
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import TensorMemory
@@ -70,9 +70,8 @@ def lower_release(op: ReleaseTensorMemoryOp, state: Lowering) -> None:
 
 
 def _by_first_warp(text: str, operands: Sequence[ir.Value], state: Lowering) -> None:
-    guard = compare("eq", state.warp(), state.i32_constant(0))
-    constraints = ["r"] * len(operands) + ["b"]
-    inline_asm(f"@${len(operands)} {text}", constraints, [*operands, guard], [])
+    first = compare("eq", state.warp(), state.i32_constant(0))
+    inline_asm(text, ["r"] * len(operands), operands, [], guard=first)
 
 
 def _base(op: ir.Operation, state: Lowering) -> ir.Value:
@@ -234,7 +233,7 @@ def _joined(members: Registers, kind: ir.Type, state: Lowering) -> ir.Value:
     (word,) = pack(members, kind, state)
     if not isinstance(word.type, ir.IntegerType):
         word = create("arith.bitcast", [word], ir.IntegerType.get_signless(word.type.width))
-    return word if word.type == state.i32 else create("arith.extui", [word], state.i32)
+    return resized(word, state.i32, signed=False)
 
 
 def _shape(transfer: Transfer) -> str:

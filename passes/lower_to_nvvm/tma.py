@@ -24,7 +24,7 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import show_location
 from tilec.passes.copies.tensor_map_recipes import recipe_of, why_no_boxes
 from tilec.passes.copies.tensor_map_rules import why_no_reduction
-from tilec.passes.lower_to_nvvm.access import inline_asm
+from tilec.passes.lower_to_nvvm.access import inline_asm, issue_once, vector_text
 from tilec.passes.lower_to_nvvm.buffer import write_buffer
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.shared_address import (
@@ -50,7 +50,7 @@ calls for sm_120a, for whose sake they ignore `setmaxnreg` (C7506), and roles th
 def prefetch_maps(state: Lowering) -> None:
     """Fetches the maps while the kernel sets up, else the first copy waits for its map."""
     for pointer in state.tensor_maps.values():
-        _issue("prefetch.tensormap [$0];", ["l"], [pointer], state)
+        issue_once("prefetch.tensormap [$0];", ["l"], [pointer], state)
 
 
 def lower_make_tensor_map(op: MakeTensorMapOp, state: Lowering) -> None:
@@ -80,10 +80,10 @@ def lower_tma_load(op: gpu_tile.TensorMapLoad, state: Lowering) -> None:
             operands.append(state.constant(_i64(), CACHE_POLICIES[op.cache]))
             constraints.append("l")
             words, last = ".L2::cache_hint", last + f", ${len(operands) - 1}"
-        _issue(
+        issue_once(
             f"cp.async.bulk.tensor.{len(at)}d.{space}.global"
             f".mbarrier::complete_tx::bytes{everywhere}{group}{words} "
-            f"[$0], [$1, {_numbers(3, len(at))}], [$2]{last};",
+            f"[$0], [$1, {vector_text(3, len(at))}], [$2]{last};",
             constraints,
             operands,
             state,
@@ -112,9 +112,9 @@ def lower_tma_store(op: gpu_tile.TmaStoreOp, state: Lowering) -> None:
             if reason is not None:
                 raise error_at(op.operation, reason)
             name, operation = "cp.reduce.async", f".{op.combine}"
-        _issue(
+        issue_once(
             f"{name}.bulk.tensor.{len(at)}d.global.shared::cta{operation}.bulk_group "
-            f"[$1, {_numbers(2, len(at))}], [$0];",
+            f"[$1, {vector_text(2, len(at))}], [$0];",
             ["r", "l", *("r" for _ in at)],
             [shared, state.values[op.map], *at],
             state,
@@ -157,12 +157,13 @@ def lower_warp_tma_store(op: gpu_tile.WarpTmaStoreOp, state: Lowering) -> None:
         ]
         inside = [_sum(o, c, state) for o, c in zip(buffer.origin, at, strict=True)]
         pointer = byte_pointer(shared_base(state), plain_address(buffer, inside, state))
-        _guarded(
+        inline_asm(
             f"cp.async.bulk.tensor.{len(order)}d.global.shared::cta.bulk_group "
-            f"[$1, {_numbers(2, len(order))}], [$0];",
+            f"[$1, {vector_text(2, len(order))}], [$0];",
             ["r", "l", *("r" for _ in order)],
             [pointer, state.values[op.map], *coordinates],
-            lead,
+            [],
+            guard=lead,
         )
     inline_asm("cp.async.bulk.commit_group;", [], [], [])
 
@@ -174,34 +175,13 @@ def _sum(first: ir.Value, second: ir.Value, state: Lowering) -> ir.Value:
 def lower_tma_commit(op: gpu_tile.TmaCommitOp, state: Lowering) -> None:
     """Lowers to cp.async.bulk.commit_group; in the threads that stored nothing the group would be
     empty."""
-    _issue("cp.async.bulk.commit_group;", [], [], state)
+    issue_once("cp.async.bulk.commit_group;", [], [], state)
 
 
 def lower_tma_wait(op: gpu_tile.TmaWaitOp, state: Lowering) -> None:
     """Lowers to cp.async.bulk.wait_group, in every thread: any may have issued stores."""
     read = ".read" if op.read else ""
     inline_asm(f"cp.async.bulk.wait_group{read} {op.pending};", [], [], [])
-
-
-def _issue(
-    text: str, constraints: Sequence[str], operands: Sequence[ir.Value], state: Lowering
-) -> None:
-    """Runs `text` in the single thread."""
-    _guarded(text, constraints, operands, state.single_thread())
-
-
-def _guarded(
-    text: str,
-    constraints: Sequence[str],
-    operands: Sequence[ir.Value],
-    guard: ir.Value | None,
-) -> None:
-    """Runs `text` where `guard` holds (None: everywhere)."""
-    if guard is None:
-        inline_asm(text, constraints, operands, [])
-        return
-    text = f"@${len(operands)} {text}"
-    inline_asm(text, [*constraints, "b"], [*operands, guard], [])
 
 
 def _boxes(
@@ -257,11 +237,6 @@ def _why_no_origin(value: ir.Value, made: MakeTensorMapOp, state: Lowering) -> s
 
 def _plus(value: ir.Value, step: int, state: Lowering) -> ir.Value:
     return value if not step else create("arith.addi", [value, state.i32_constant(step)], state.i32)
-
-
-def _numbers(first: int, count: int) -> str:
-    """Operands as PTX's vector of coordinates."""
-    return "{" + ", ".join(f"${n}" for n in range(first, first + count)) + "}"
 
 
 def _i64() -> ir.Type:

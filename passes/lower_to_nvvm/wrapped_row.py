@@ -32,7 +32,7 @@ from tilec.passes.lower_to_nvvm.access import (
     word_bits,
 )
 from tilec.passes.lower_to_nvvm.rectangle import Rectangle, address
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create, select
+from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create, resized, select
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import Array
 from tilec.passes.rewriting.control import either
@@ -51,8 +51,7 @@ def lower_misalignment(op: tile.MisalignmentOp, state: Lowering) -> None:
 def _past(array: Array, indices: list[ir.Value], bytes_: int, state: Lowering) -> ir.Value:
     """Elements (index width) from the last multiple of `bytes_` to the element at `indices`."""
     number = create("llvm.ptrtoint", [address(array, indices, state)], _i64())
-    if state.index != number.type:
-        number = create("arith.trunci", [number], state.index)
+    number = resized(number, state.index)
     low = create("arith.andi", [number, state.index_constant(bytes_ - 1)], state.index)
     size = storage_bits(array.element, state) // 8
     return create("arith.shrui", [low, state.index_constant(size.bit_length() - 1)], state.index)
