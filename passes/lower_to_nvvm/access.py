@@ -68,6 +68,13 @@ def vector_of(members: Sequence[ir.Value], state: Lowering) -> ir.Value:
     return vector
 
 
+def elements_of(vector: ir.Value, state: Lowering) -> Registers:
+    """The elements of a vector."""
+    kind = vector.type
+    lanes = (state.i32_constant(lane) for lane in range(kind.shape[0]))
+    return [create("llvm.extractelement", [vector, lane], kind.element_type) for lane in lanes]
+
+
 def unpack(words: Sequence[ir.Value], element: ir.Type, width: int, state: Lowering) -> Registers:
     """The inverse of `pack`."""
     bits = storage_bits(element, state)
@@ -253,9 +260,7 @@ def plain_load(pointer: ir.Value, word: int, count: int) -> Registers:
     vector = ir.VectorType.get([count], integer)
     loaded = create("llvm.load", [pointer], vector, alignment=alignment)
     i32 = ir.IntegerType.get_signless(32)
-    lanes = [
-        create("arith.constant", [], i32, value=ir.IntegerAttr.get(i32, i)) for i in range(count)
-    ]
+    lanes = [constant(i32, lane) for lane in range(count)]
     return [create("llvm.extractelement", [loaded, lane], integer) for lane in lanes]
 
 
@@ -270,8 +275,7 @@ def plain_store(pointer: ir.Value, words: Registers) -> None:
         value = create("llvm.mlir.undef", [], vector)
         i32 = ir.IntegerType.get_signless(32)
         for lane, word in enumerate(words):
-            position = create("arith.constant", [], i32, value=ir.IntegerAttr.get(i32, lane))
-            value = create("llvm.insertelement", [value, word, position], vector)
+            value = create("llvm.insertelement", [value, word, constant(i32, lane)], vector)
     ir.Operation.create(
         "llvm.store", operands=[value, pointer], attributes={"alignment": alignment}
     )

@@ -86,7 +86,7 @@ class Elements:
             for part in _addends(resized(index, state.index), block):
                 term = part
                 if self.array.static_strides[axis] != 1:
-                    term = create("arith.muli", [part, self.array.strides[axis]], state.index)
+                    term = state.arith("muli", part, self.array.strides[axis])
                 (moving if _block_of(part) == block else still).append(term)
         pointer = self.array.pointer
         if not (still or moving):

@@ -76,10 +76,7 @@ def _elements(
     places = []
     for offsets in layout.value_coordinates(len(sizes)):
         places.append(
-            [
-                create("arith.addi", [first, state.i32_constant(step)], state.i32)
-                for first, step in zip(start, offsets, strict=True)
-            ]
+            [state.arith("addi", first, step) for first, step in zip(start, offsets, strict=True)]
         )
     return guards, places
 
@@ -89,7 +86,7 @@ def _is_first_thread(state: Lowering) -> ir.Value:
 
 
 def _program_id(axis: str, state: Lowering) -> ir.Value:
-    return create(f"nvvm.read.ptx.sreg.ctaid.{axis}", [], state.i32)
+    return state.special(f"ctaid.{axis}")
 
 
 def _argument_slots(count: int, state: Lowering) -> ir.Value:
@@ -155,9 +152,9 @@ def lower_own_assert(op: tile.AssertOp, certain: Sequence[ir.Value], state: Lowe
     """Lowers a tile.assert that each thread looks at for itself, where all of `certain` (i1) are
     true: in a combining region, of what the thread combines."""
     (holds,) = state.registers(op.condition)
-    failed = create("arith.xori", [holds, state.constant(state.i1, 1)], state.i1)
+    failed = state.arith("xori", holds, state.constant(state.i1, 1))
     for flag in certain:
-        failed = create("arith.andi", [flag, failed], state.i1)
+        failed = state.arith("andi", flag, failed)
     _fail(op, failed, state)
 
 
@@ -186,13 +183,13 @@ def _failed(op: tile.AssertOp, state: Lowering) -> ir.Value:
         registers = [select(v, r, true) for v, r in zip(valid, registers, strict=True)]
     holds = registers[0]
     for register in registers[1:]:
-        holds = create("arith.andi", [holds, register], state.i1)
-    failed = create("arith.xori", [holds, true], state.i1)
+        holds = state.arith("andi", holds, register)
+    failed = state.arith("xori", holds, true)
     if is_tile(op.condition):
         mine = state.first_copy(layout_of(op.condition))
     else:
         mine = _is_first_thread(state)
-    return failed if mine is None else create("arith.andi", [mine, failed], state.i1)
+    return failed if mine is None else state.arith("andi", mine, failed)
 
 
 RULES = {tile.PrintOp: lower_print, tile.AssertOp: lower_assert}

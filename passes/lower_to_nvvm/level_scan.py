@@ -144,7 +144,7 @@ class Scan:
         """Whether the lane `step` places before this one lies in the level (i1)."""
         state = self.state
         bits = (level.size - 1) << level.position
-        digit = create("arith.andi", [state.thread(), state.i32_constant(bits)], state.i32)
+        digit = state.arith("andi", state.thread(), bits)
         if self.reverse:
             limit = state.i32_constant((level.size - step) << level.position)
             return compare("ult", digit, limit)

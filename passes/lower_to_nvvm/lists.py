@@ -27,8 +27,7 @@ def lower_array_at(op: tile.ArrayAtOp, state: Lowering) -> None:
         is_there = compare("ult", position, arrays.sizes[0])
         position = select(is_there, position, state.index_constant(0))
     i64 = ir.IntegerType.get_signless(64)
-    scale = state.constant(i64, words)
-    first = create("arith.muli", [resized(position, i64, signed=False), scale], i64)
+    first = state.arith("muli", resized(position, i64, signed=False), words)
     row = _step(arrays.pointer, first)
     numbers = (state.constant(i64, number) for number in range(words))
     loaded = iter([_load(_step(row, number), i64, WORD_BYTES) for number in numbers])
@@ -57,34 +56,32 @@ def lower_find_part(op: tile.FindPartOp, state: Lowering) -> None:
     arrays, index = state.values[op.src], state.index
     words = row_words(*_dimensions(op.src))
     i64 = ir.IntegerType.get_signless(64)
-    rows = create(
-        "arith.muli", [resized(arrays.sizes[0], i64, signed=False), state.constant(i64, words)], i64
-    )
+    rows = state.arith("muli", resized(arrays.sizes[0], i64, signed=False), words)
     before = _step(arrays.pointer, rows)
     part, one = resized(state.values[op.part], i64, signed=False), state.index_constant(1)
 
     def first_part(position: ir.Value) -> ir.Value:
         wide = resized(position, i64, signed=False)
         elements = _load(_step(before, wide), i64, WORD_BYTES)
-        whole = create("arith.divui", [elements, state.constant(i64, op.elements)], i64)
-        return create("arith.addi", [whole, wide], i64)
+        whole = state.arith("divui", elements, op.elements)
+        return state.arith("addi", whole, wide)
 
     around = [state.index_constant(0), arrays.sizes[0]]
     search, condition, body = while_loop(around, [index, index])
     with ir.InsertionPoint(condition):
         low, high = condition.arguments
-        left = create("arith.subi", [high, low], index)
+        left = state.arith("subi", high, low)
         more = compare("ult", one, left)
         ir.Operation.create("scf.condition", operands=[more, low, high])
     with ir.InsertionPoint(body):
         low, high = body.arguments
-        middle = create("arith.shrui", [create("arith.addi", [low, high], index), one], index)
+        middle = state.arith("shrui", state.arith("addi", low, high), one)
         begun = compare("ule", first_part(middle), part)
         ends = [select(begun, middle, low), select(begun, high, middle)]
         ir.Operation.create("scf.yield", operands=ends)
     position = search.results[0]
-    own = create("arith.subi", [part, first_part(position)], i64)
-    start = create("arith.muli", [own, state.constant(i64, op.elements)], i64)
+    own = state.arith("subi", part, first_part(position))
+    start = state.arith("muli", own, op.elements)
     state.values[op.position] = position
     state.values[op.start] = resized(start, state.index)
 

@@ -94,10 +94,9 @@ def lower_remote_arrive(op: RemoteArriveOp, state: Lowering) -> None:
         inline_asm("bar.warp.sync 0xffffffff;", [], [], [])
     else:
         threads *= WARPGROUP_WARPS
-    last = state.i32_constant(threads - 1)
-    number = create("arith.andi", [state.thread(), last], state.i32)
+    number = state.arith("andi", state.thread(), threads - 1)
     one_of_them = compare("ult", number, state.i32_constant(ranks))
-    guard = create("arith.andi", [one_of_them, _has(mask, number, state)], state.i1)
+    guard = state.arith("andi", one_of_them, _has(mask, number, state))
     _arrive_at(number, pointer, guard, order)
 
 
@@ -106,8 +105,8 @@ def _has(mask: ir.Value, rank: ir.Value, state: Lowering) -> ir.Value:
     if constant_of(mask) == (1 << prod(state.cluster)) - 1:
         return state.constant(state.i1, 1)
     # Ranks are those of a cluster wherever this counts; a shift by more would be undefined.
-    inside = create("arith.andi", [rank, state.i32_constant(prod(state.cluster) - 1)], state.i32)
-    bit = create("arith.shrui", [mask, inside], state.i32)
+    inside = state.arith("andi", rank, prod(state.cluster) - 1)
+    bit = state.arith("shrui", mask, inside)
     return create("arith.trunci", [bit], state.i1)
 
 
@@ -157,8 +156,7 @@ def _has_relaxed(op: ir.OpView, state: Lowering) -> bool:
 
 def _first_of(threads: int, state: Lowering) -> ir.Value:
     """Whether this is the first of every so many threads (i1)."""
-    mask = state.i32_constant(threads - 1)
-    number = create("arith.andi", [state.thread(), mask], state.i32)
+    number = state.arith("andi", state.thread(), threads - 1)
     return compare("eq", number, state.i32_constant(0))
 
 

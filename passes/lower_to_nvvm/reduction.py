@@ -176,7 +176,7 @@ def _combine_lanes(rows: Rows, mask: int, combination: Combination, state: Lower
     others = shuffle_items("bfly", items, state.i32_constant(mask), state)
     pairs = list(zip(items, others, strict=True))
     if combination.operation is None:
-        masked = create("arith.andi", [state.thread(), state.i32_constant(mask)], state.i32)
+        masked = state.arith("andi", state.thread(), mask)
         is_lower = compare("eq", masked, state.i32_constant(0))
         pairs = [(choose(is_lower, a, b), choose(is_lower, b, a)) for a, b in pairs]
     combined = [combination.combine(a, b) for a, b in pairs]

@@ -59,7 +59,7 @@ def _in_role(op: gpu_tile.RoleOp, state: Lowering) -> ir.Value | None:
         return None
     number = state.warp()
     if op.first_warp:
-        number = create("arith.subi", [number, state.i32_constant(op.first_warp)], state.i32)
+        number = state.arith("subi", number, op.first_warp)
     return compare("ult", number, state.i32_constant(op.warps))
 
 
@@ -72,7 +72,7 @@ def _elected(op: gpu_tile.RoleOp, state: Lowering) -> ir.Value:
     """Whether this is the thread of the role's first warp that was elected (i1)."""
     first = _first_warp(op, state)
     elected = create("nvvm.elect.sync", [], state.i1)
-    return create("arith.andi", [first, elected], state.i1)
+    return state.arith("andi", first, elected)
 
 
 def _move_registers(op: gpu_tile.RoleOp, state: Lowering) -> None:

@@ -49,6 +49,11 @@ def resized(value: ir.Value, integer: ir.Type, *, signed: bool = True) -> ir.Val
     return create(name, [value], integer)
 
 
+def as_signed(bits: int, width: int) -> int:
+    """The number that so many bits are in two's complement."""
+    return bits - (1 << width) if bits >> (width - 1) else bits
+
+
 def both(first: ir.Value | None, second: ir.Value | None) -> ir.Value | None:
     """Makes the conjunction of two conditions; None means "certain"."""
     if first is None or second is None:

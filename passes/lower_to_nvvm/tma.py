@@ -77,7 +77,9 @@ def lower_tma_load(op: gpu_tile.TensorMapLoad, state: Lowering) -> None:
             constraints.append("h")
             everywhere, last = ".multicast::cluster", f", ${len(operands) - 1}"
         if op.cache != "normal":
-            operands.append(state.constant(_i64(), CACHE_POLICIES[op.cache]))
+            operands.append(
+                state.constant(ir.IntegerType.get_signless(64), CACHE_POLICIES[op.cache])
+            )
             constraints.append("l")
             words, last = ".L2::cache_hint", last + f", ${len(operands) - 1}"
         issue_once(
@@ -91,8 +93,8 @@ def lower_tma_load(op: gpu_tile.TensorMapLoad, state: Lowering) -> None:
 
 
 def _even_barrier(barrier: ir.Value, state: Lowering) -> ir.Value:
-    rank = create("nvvm.read.ptx.sreg.cluster.ctarank", [], state.i32)
-    even = create("arith.andi", [rank, state.i32_constant(-2)], state.i32)
+    rank = state.special("cluster.ctarank")
+    even = state.arith("andi", rank, -2)
     (mapped,) = inline_asm(
         "mapa.shared::cluster.u32 $0, $1, $2;", ["=r", "r", "r"], [barrier, even], [state.i32]
     )
@@ -147,10 +149,10 @@ def lower_warp_tma_store(op: gpu_tile.WarpTmaStoreOp, state: Lowering) -> None:
         state.thread_coordinates(layout, len(sizes), first_lane=True),
     )
     for corner in boxes:
-        at = [_plus(f, c, state) for f, c in zip(first, corner, strict=True)]
+        at = [state.plus(f, c) for f, c in zip(first, corner, strict=True)]
         moved = dict(zip(made.dims, at, strict=True))
         coordinates = [
-            create("arith.addi", [state.values[op.coordinates[d]], moved[d]], state.i32)
+            state.arith("addi", state.values[op.coordinates[d]], moved[d])
             if d in moved
             else state.values[op.coordinates[d]]
             for d in order
@@ -169,7 +171,7 @@ def lower_warp_tma_store(op: gpu_tile.WarpTmaStoreOp, state: Lowering) -> None:
 
 
 def _sum(first: ir.Value, second: ir.Value, state: Lowering) -> ir.Value:
-    return second if constant_of(first) == 0 else create("arith.addi", [first, second], state.i32)
+    return second if constant_of(first) == 0 else state.arith("addi", first, second)
 
 
 def lower_tma_commit(op: gpu_tile.TmaCommitOp, state: Lowering) -> None:
@@ -208,7 +210,7 @@ def _boxes(
         coordinates = [state.values[op.coordinates[d]] for d in order]
         yield (
             _pointer(buffer, corner, state),
-            [_plus(c, moved.get(d, 0), state) for d, c in zip(order, coordinates, strict=True)],
+            [state.plus(c, moved.get(d, 0)) for d, c in zip(order, coordinates, strict=True)],
         )
 
 
@@ -218,8 +220,8 @@ def _pointer(buffer: Buffer, corner: Sequence[int], state: Lowering) -> ir.Value
     if None not in origin:
         at = [(o or 0) + c for o, c in zip(origin, corner, strict=True)]
         step = buffer.type.layout.offset(at) * buffer.type.element_bytes
-        return byte_pointer(shared_base(state), _plus(buffer.address, step, state))
-    moved = [_plus(o, c, state) for o, c in zip(buffer.origin, corner, strict=True)]
+        return byte_pointer(shared_base(state), state.plus(buffer.address, step))
+    moved = [state.plus(o, c) for o, c in zip(buffer.origin, corner, strict=True)]
     return byte_pointer(shared_base(state), plain_address(buffer, moved, state))
 
 
@@ -233,14 +235,6 @@ def _why_no_origin(value: ir.Value, made: MakeTensorMapOp, state: Lowering) -> s
     if isinstance(value.owner, gpu_tile.TransposeViewOp):
         return "a copy fills or reads a buffer or a part of it, not a transposed view"
     return None
-
-
-def _plus(value: ir.Value, step: int, state: Lowering) -> ir.Value:
-    return value if not step else create("arith.addi", [value, state.i32_constant(step)], state.i32)
-
-
-def _i64() -> ir.Type:
-    return ir.IntegerType.get_signless(64)
 
 
 RULES = {
