@@ -45,11 +45,11 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.passes.analysis.issue_order import is_free, ring_turn
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.dots.issued_products import IssuedProduct, find_product, products_of
 from tilec.passes.rewriting.loops import behind, enclosing_ops, in_block
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
-from tilec.passes.rewriting.walk import blocks_in, find_ops, kernels, users_of
+from tilec.passes.rewriting.walk import blocks_in, find_ops, users_of
 from tilec.passes.roles.parts import Part, parts_of
 
 MOST_PENDING = 7
@@ -57,7 +57,7 @@ MOST_PENDING = 7
 takes)."""
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.BUFFERS,
     ensures=Level.BUFFERS,
     behind={
@@ -67,15 +67,14 @@ takes)."""
     },
     rings=True,
 )
-def delay_waits(module: ir.Module, context: PassContext) -> None:
+def delay_waits(function: ir.Operation, context: PassContext) -> None:
     """Waits for warpgroup products where their sums are read, and issues others ahead of that."""
-    for function in kernels(module):
-        for part in parts_of(function, context):
-            for block in _blocks(part.block):
-                if _Block(block, function, part).run():
-                    owner = block.owner
-                    why = "sums are waited for where they are read"
-                    context.report.add("matrix instructions", owner, "side by side", why)
+    for part in parts_of(function, context):
+        for block in _blocks(part.block):
+            if _Block(block, function, part).run():
+                owner = block.owner
+                why = "sums are waited for where they are read"
+                context.report.add("matrix instructions", owner, "side by side", why)
 
 
 def _blocks(block: ir.Block) -> list[ir.Block]:

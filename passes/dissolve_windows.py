@@ -39,7 +39,7 @@ from tilec.passes.analysis.coordinates import clamped
 from tilec.passes.analysis.needed_elements import are_needless
 from tilec.passes.analysis.signs import Signs
 from tilec.passes.analysis.written_arrays import written_arrays
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.window_masks import (
     all_of,
     as_index,
@@ -53,16 +53,15 @@ from tilec.passes.demands.kernels import has_narrow_indices
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import at_least, binary, constant, less, scalar_op
-from tilec.passes.rewriting.walk import find_ops, kernel_of, kernels
+from tilec.passes.rewriting.walk import find_ops, kernel_of
 
 
-@tile_pass(requires=Level.TILE, ensures=None)
-def dissolve_windows(module: ir.Module, context: PassContext) -> None:
+@kernel_pass(requires=Level.TILE, ensures=None)
+def dissolve_windows(function: ir.Operation, context: PassContext) -> None:
     """Replaces windows by coordinates of the arrays that they are of."""
-    for function in kernels(module):
-        windows = find_ops(function, WindowOp)
-        if windows:
-            _dissolve(function, windows, context)
+    windows = find_ops(function, WindowOp)
+    if windows:
+        _dissolve(function, windows, context)
 
 
 def _dissolve(function: ir.Operation, windows: list[ir.Operation], context: PassContext) -> None:

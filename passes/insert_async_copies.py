@@ -47,7 +47,7 @@ from tilec.passes.analysis.addresses_ahead import ADDRESS_OPS, address_ops
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.vector_width import element_bytes
-from tilec.passes.contract import Level, PassContext, Report, tile_pass
+from tilec.passes.contract import Level, PassContext, Report, kernel_pass
 from tilec.passes.copies.buffer_fills import (
     Read,
     Uses,
@@ -65,27 +65,21 @@ from tilec.passes.demands.loops import STAGES, demands_roles, forbids_roles
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import find_ops
 from tilec.passes.roles.fills import fill_by_roles, loads_for, operand_fills, worthwhile_fills
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.LAYOUTS,
     ensures=Level.LAYOUTS,
+    needs=Feature.CP_ASYNC,
     behind={
         "stage-operands": "that makes the buffers that copies fill",
     },
     rings=True,
 )
-def insert_async_copies(module: ir.Module, context: PassContext) -> None:
+def insert_async_copies(function: ir.Operation, context: PassContext) -> None:
     """Turns loads that fill buffers in loops into cp_async, where the target has it."""
-    if not context.target.supports(Feature.CP_ASYNC):
-        return
-    for function in kernels(module):
-        _rewrite(function, context)
-
-
-def _rewrite(function: ir.Operation, context: PassContext) -> None:
     facts, loads = Divisibility(function), _reads(function)
     if context.target.supports(Feature.TMA) and (
         context.allowance.copies or demands_roles(function)

@@ -45,7 +45,7 @@ from tilec.passes.analysis.coordinates import as_copy_coordinate
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.vector_width import access_width, contiguous_dim, element_bytes
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.tensor_copies import box_of
 from tilec.passes.copies.tensor_map_rules import why_no_tensor_map
 from tilec.passes.dots.operand_buffers import operand_layout, panel_elements
@@ -54,7 +54,7 @@ from tilec.passes.layouts.maps import part_layout
 from tilec.passes.programs.sum_parts import comes_in_turns
 from tilec.passes.rewriting.loops import are_alternatives, enclosing_ops, is_program_loop
 from tilec.passes.rewriting.scalars import i32_constant, scalar_op
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import find_ops
 
 SCATTERED = 1.5
 """Times the requests to L2 of whole rows from which on a store is worth the copy engine. The f32
@@ -63,18 +63,13 @@ products that write more than they read took 8 to 25 % less time through the cop
 0.5 to 2 %."""
 
 
-@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
-def insert_tensor_stores(module: ir.Module, context: PassContext) -> None:
+@kernel_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS, needs=Feature.TMA)
+def insert_tensor_stores(function: ir.Operation, context: PassContext) -> None:
     """Turns stores of tiles that do not lie coalesced into tensor stores, where there are some."""
-    if not context.target.supports(Feature.TMA) or not context.allowance.copies:
+    if not context.allowance.copies:
         return
     if context.lanes < WARP_SIZE:  # a warp elects one lane to issue, of one of its programs
         return
-    for function in kernels(module):
-        _rewrite(function, context)
-
-
-def _rewrite(function: ir.Operation, context: PassContext) -> None:
     facts = Divisibility(function)
     stores = [op.opview for op in find_ops(function, tile.StoreOp)]
     written = False

@@ -40,7 +40,7 @@ from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.tile import NumProgramsOp, ProgramIdOp
 from tilec.executable.kernel import MOST_PROGRAMS
 from tilec.hardware.sizes import WARP_SIZE
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import (
     PERSISTENT,
     PROGRAM_LIMIT,
@@ -55,7 +55,7 @@ from tilec.passes.programs.program_relations import have_uneven_loops
 from tilec.passes.rewriting.control import for_loop
 from tilec.passes.rewriting.scalars import binary, constant, less, scalar_op
 from tilec.passes.rewriting.values import replace_op
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import find_ops
 
 WARPS = 8
 """Of a CTA: eight such fill a multiprocessor of 64 warps, and one whose threads hold 255 registers
@@ -76,21 +76,20 @@ and 77.1), 94403 of 0 to 42 in 4 rounds 18.4 for 19.0; parts of warps take up to
 so (H200)."""
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.BUFFERS,
     ensures=Level.BUFFERS,
     behind={"split-conversions": "what crosses warps goes through buffers by then"},
 )
-def pack_programs(module: ir.Module, context: PassContext) -> None:
+def pack_programs(function: ir.Operation, context: PassContext) -> None:
     """Lets CTAs run several programs of one warp side by side, and one behind the other."""
-    for function in kernels(module):
-        if context.num_warps == 1 and programs_per_cta(function) == 1:
-            programs, reason = _programs(function, context)
-            if programs > 1:
-                _pack(function, context, programs)
-            elif lanes_of(function) < WARP_SIZE:
-                raise context.broken(function, f"a part of a warp runs each program: {reason}")
-            context.report.add("programs in a CTA", function, str(programs), reason)
+    if context.num_warps == 1 and programs_per_cta(function) == 1:
+        programs, reason = _programs(function, context)
+        if programs > 1:
+            _pack(function, context, programs)
+        elif lanes_of(function) < WARP_SIZE:
+            raise context.broken(function, f"a part of a warp runs each program: {reason}")
+        context.report.add("programs in a CTA", function, str(programs), reason)
 
 
 def _programs(function: ir.Operation, context: PassContext) -> tuple[int, str]:

@@ -58,7 +58,7 @@ from tilec.hardware.mma_shapes import PAIR_MS, find_instruction, select_tensor_i
 from tilec.hardware.ring_stages import barrier_bytes, most_slots
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.placement import shared_bytes
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.shared_parts import acquired_by, load_part, part_of
 from tilec.passes.copies.tensor_copies import box_of
 from tilec.passes.dots.operand_buffers import operand_layout, swizzle_bytes
@@ -69,29 +69,23 @@ from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, equal, i32_constant
 from tilec.passes.rewriting.values import replace_op
-from tilec.passes.rewriting.walk import find_ops, kernels, role_of
+from tilec.passes.rewriting.walk import find_ops, role_of
 
 BOTH, EVEN = 3, 1
 """Masks of the CTAs of a pair of ranks 0 and 1."""
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.BUFFERS,
     ensures=Level.BUFFERS,
+    needs=Feature.TCGEN05,
     behind={
         "specialize-warps": "that makes the roles whose products are paired",
     },
     rings=True,
 )
-def pair_products(module: ir.Module, context: PassContext) -> None:
+def pair_products(function: ir.Operation, context: PassContext) -> None:
     """Makes products of CTA pairs where clusters of two share their rhs."""
-    if not context.target.supports(Feature.TCGEN05):
-        return
-    for function in kernels(module):
-        _pair(function, context)
-
-
-def _pair(function: ir.Operation, context: PassContext) -> None:
     shape = cluster_shape(function)
     copies = [op.opview for op in find_ops(function, TensorMapLoad)]
     if shape[0] % PAIR or any(copy.PAIRED for copy in copies):

@@ -34,7 +34,7 @@ from tilec.dialects.def_use import defining_op
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.divisibility import constant_of, number_of
 from tilec.passes.analysis.signs import Signs
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.rewriting.loops import (
     find_loops,
     is_inside,
@@ -44,7 +44,7 @@ from tilec.passes.rewriting.loops import (
 )
 from tilec.passes.rewriting.scalars import binary, constant, less, negated, scalar_op
 from tilec.passes.rewriting.values import replace_op
-from tilec.passes.rewriting.walk import kernels, ops_named
+from tilec.passes.rewriting.walk import ops_named
 
 _QUOTIENTS = ("arith.floordivsi", "arith.divsi", "arith.divui")
 _REMAINDERS = ("arith.remsi", "arith.remui")
@@ -72,7 +72,7 @@ class _Digit:
     remainders: list[ir.Operation] = field(default_factory=list)
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.ALLOCATED,
     ensures=Level.ALLOCATED,
     behind={
@@ -80,15 +80,14 @@ class _Digit:
         "expand-rings": "that plays what roles compute of their counters",
     },
 )
-def reduce_divisions(module: ir.Module, context: PassContext) -> None:
+def reduce_divisions(function: ir.Operation, context: PassContext) -> None:
     """Counts digits of loops' counters, and divides without signs where there are none."""
-    for function in kernels(module):
-        divisions = ops_named(function, tuple(_UNSIGNED))
-        if not divisions:
-            continue
-        _without_signs(function)
-        for loop in find_loops(function):
-            _count_digits(loop)
+    divisions = ops_named(function, tuple(_UNSIGNED))
+    if not divisions:
+        return
+    _without_signs(function)
+    for loop in find_loops(function):
+        _count_digits(loop)
 
 
 def _without_signs(function: ir.Operation) -> None:

@@ -61,7 +61,7 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.gpu_tile.launch_control import ANSWER_BYTES, answer_buffer
 from tilec.dialects.gpu_tile.role import total_warps
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import is_dynamic
 from tilec.passes.programs.answers import SLOTS
 from tilec.passes.programs.cluster_alike import runs_in
@@ -80,7 +80,7 @@ from tilec.passes.rewriting.values import replace_op
 from tilec.passes.roles.threads import runs_in_one_thread
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.BUFFERS,
     ensures=Level.BUFFERS,
     behind={
@@ -88,11 +88,10 @@ from tilec.passes.roles.threads import runs_in_one_thread
     },
     rings=True,
 )
-def request_programs(module: ir.Module, context: PassContext) -> None:
+def request_programs(function: ir.Operation, context: PassContext) -> None:
     """Lets CTAs ask for programs where the author wants it."""
-    for function in module.body.operations:
-        if function.operation.name == "func.func" and is_dynamic(function.operation):
-            _request(function.operation, context)
+    if is_dynamic(function):
+        _request(function, context)
 
 
 @dataclass

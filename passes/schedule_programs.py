@@ -66,7 +66,7 @@ from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.powers import power_below
 from tilec.hardware.target import Feature, Groups
 from tilec.passes.analysis.hazards import may_write, orders_memory
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import (
     ALONE,
     DYNAMIC,
@@ -94,37 +94,15 @@ from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import innermost_loop
 from tilec.passes.rewriting.scalars import binary, i32_constant, less, scalar_op
 from tilec.passes.rewriting.values import replace_op
-from tilec.passes.rewriting.walk import all_ops, kernels
+from tilec.passes.rewriting.walk import all_ops
 from tilec.terms.demands import ORDER
 
 DEMAND = "the author's demand"
 
 
-@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
-def schedule_programs(module: ir.Module, context: PassContext) -> None:
+@kernel_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+def schedule_programs(function: ir.Operation, context: PassContext) -> None:
     """Puts programs of kernels with dots in grouped order, or in a loop that CTAs share."""
-    for function in kernels(module):
-        _schedule(function, context)
-
-
-@dataclass
-class _Programs:
-    """How a kernel uses its programs."""
-
-    ids: dict[int, list[ir.Operation]] = field(default_factory=lambda: {0: [], 1: [], 2: []})
-    multiplies: bool = False
-    from_buffers: bool = False
-    dots: bool = False
-    ordered: bool = False
-    waits: bool = False
-    persistent: bool = False
-    stores: list[ir.Operation] = field(default_factory=list)
-    loads: list[ir.Operation] = field(default_factory=list)
-    effects: list[ir.Operation] = field(default_factory=list)
-    """Other ops that other programs or the host could tell if they ran twice."""
-
-
-def _schedule(function: ir.Operation, context: PassContext) -> None:
     found = _look_at(function)
     loops = loops_in_any_order(function)
     demanded = _demanded(function, found, context)
@@ -162,6 +140,23 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
     if order is not None:
         why = DEMAND if order.demanded else "a grid of dots shares operands in L2"
         context.report.add("program order", function, order.text, why)
+
+
+@dataclass
+class _Programs:
+    """How a kernel uses its programs."""
+
+    ids: dict[int, list[ir.Operation]] = field(default_factory=lambda: {0: [], 1: [], 2: []})
+    multiplies: bool = False
+    from_buffers: bool = False
+    dots: bool = False
+    ordered: bool = False
+    waits: bool = False
+    persistent: bool = False
+    stores: list[ir.Operation] = field(default_factory=list)
+    loads: list[ir.Operation] = field(default_factory=list)
+    effects: list[ir.Operation] = field(default_factory=list)
+    """Other ops that other programs or the host could tell if they ran twice."""
 
 
 def _stays(

@@ -48,7 +48,7 @@ from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.types import element, shape, with_shape
 from tilec.messages.diagnostics import InternalError
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import STRIPES
 from tilec.passes.programs.cut_tiles import (
     Cut,
@@ -70,26 +70,24 @@ from tilec.passes.rewriting.control import run_only_if
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.scalars import binary, constant, equal, scalar_op
 from tilec.passes.rewriting.values import retype
-from tilec.passes.rewriting.walk import kernels
 from tilec.passes.rows.row_edits import begin_at
 from tilec.terms.demands import SUM_PARTS
 
 
-@tile_pass(requires=Level.SELECTED, ensures=Level.SELECTED)
-def split_sums(module: ir.Module, context: PassContext) -> None:
+@kernel_pass(requires=Level.SELECTED, ensures=Level.SELECTED)
+def split_sums(function: ir.Operation, context: PassContext) -> None:
     """Gives the CTAs of a cluster parts of a loop of products, and a stripe each of the sum."""
-    for function in kernels(module):
-        parts = sum_parts_of(function)
-        if parts == 1:
-            continue
-        reason = why_whole(function, context.target, parts)
-        loop = find_sum(function)
-        if reason is not None or loop is None:
-            raise error_at(function, f"sum_parts={parts} was asked for, but {reason}")
-        with function.location:
-            _split(function, loop, parts)
-        why = "few programs have a long loop: so many CTAs sum a part of it each"
-        context.report.add("sums", loop, f"in {parts} parts, a cluster", why, parts=parts)
+    parts = sum_parts_of(function)
+    if parts == 1:
+        return
+    reason = why_whole(function, context.target, parts)
+    loop = find_sum(function)
+    if reason is not None or loop is None:
+        raise error_at(function, f"sum_parts={parts} was asked for, but {reason}")
+    with function.location:
+        _split(function, loop, parts)
+    why = "few programs have a long loop: so many CTAs sum a part of it each"
+    context.report.add("sums", loop, f"in {parts} parts, a cluster", why, parts=parts)
 
 
 def _split(function: ir.Operation, loop: ir.Operation, parts: int) -> None:

@@ -29,7 +29,7 @@ from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.sizes import WORD_BITS
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import contiguous_dim
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.buffer_fills import copies_fragments
 from tilec.passes.copies.tensor_copies import why_no_tensor_copy
 from tilec.passes.demands.loops import forbids_roles
@@ -41,7 +41,7 @@ from tilec.passes.dots.warpgroup_dot import stage_warpgroup_dot
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.rewriting.buffers import view_part
 from tilec.passes.rewriting.scalars import constant, less, scalar_op
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import find_ops
 
 FMA_STEP = 1
 """Elements of k a step of an fma dot takes. Both operands then lie with stride 1 along m and n, so
@@ -50,16 +50,15 @@ HELD_WORDS = 64
 """Registers of a thread for all fragments of an rhs whose lhs threads hold: a quarter of them."""
 
 
-@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS, rings=True)
-def stage_operands(module: ir.Module, context: PassContext) -> None:
+@kernel_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS, rings=True)
+def stage_operands(function: ir.Operation, context: PassContext) -> None:
     """Turns every dot into buffer traffic and `gpu_tile.mma` per k-step."""
-    for function in kernels(module):
-        computed = ComputedOperands(function, context)
-        panels = _Panels(function, context)
-        for dot in [op.opview for op in find_ops(function, tile.DotOp)]:
-            with ir.InsertionPoint(dot.operation), dot.operation.location:
-                _stage(dot, computed, panels, context)
-        computed.erase_unused()
+    computed = ComputedOperands(function, context)
+    panels = _Panels(function, context)
+    for dot in [op.opview for op in find_ops(function, tile.DotOp)]:
+        with ir.InsertionPoint(dot.operation), dot.operation.location:
+            _stage(dot, computed, panels, context)
+    computed.erase_unused()
 
 
 def _stage(

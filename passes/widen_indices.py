@@ -44,7 +44,7 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.index_ranges import Launch, find_ranges
 from tilec.passes.analysis.integer_program import IntegerProgram
 from tilec.passes.analysis.intervals import NARROW, Interval, holds
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import (
     PROGRAM_LIMIT,
     SIZE_LIMITS,
@@ -54,7 +54,7 @@ from tilec.passes.demands.kernels import (
 from tilec.passes.rewriting.loops import behind, find_loops, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, scalar_op
-from tilec.passes.rewriting.walk import all_ops, blocks_in, kernels
+from tilec.passes.rewriting.walk import all_ops, blocks_in
 
 ITERATIONS_AHEAD = 16
 """How far behind a loop's end its variable may be looked at, by copies that run ahead: more than
@@ -71,26 +71,25 @@ for: the first that helps. A sum of two fits, then one of eight products."""
 _CASTS = ("arith.index_cast", "arith.index_castui")
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.TILE,
     ensures=None,
     behind={"dissolve-windows": "sums of windows are indices"},
 )
-def widen_indices(module: ir.Module, context: PassContext) -> None:
+def widen_indices(function: ir.Operation, context: PassContext) -> None:
     """Gives i64 to what 32 bits might not hold."""
-    for function in kernels(module):
-        if not has_narrow_indices(function):
-            continue
+    if not has_narrow_indices(function):
+        return
+    indices = _Indices(function)
+    launch = _choose_launch(indices)
+    indices.look(launch)
+    if _count_iterations(indices):
         indices = _Indices(function)
-        launch = _choose_launch(indices)
         indices.look(launch)
-        if _count_iterations(indices):
-            indices = _Indices(function)
-            indices.look(launch)
-        _write_launch(function, launch, indices.limits)
-        if indices.wide:
-            _report(indices, context)
-            _Widening(indices).run(function)
+    _write_launch(function, launch, indices.limits)
+    if indices.wide:
+        _report(indices, context)
+        _Widening(indices).run(function)
 
 
 def _choose_launch(indices: _Indices) -> Launch:

@@ -39,27 +39,25 @@ from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op, of_kind
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import element_bytes
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import binary, constant, less, scalar_op
-from tilec.passes.rewriting.walk import kernels
 from tilec.passes.rows.row_edits import begin_at, move_columns
 from tilec.passes.rows.row_kernels import Access, RowKernel, find_rows, is_row, row_axis
 from tilec.passes.rows.wrapped_rows import longest_shift, may_wrap
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.TILE,
     ensures=Level.TILE,
     behind={"dissolve-windows": "rows begin in whole arrays"},
 )
-def wrap_rows(module: ir.Module, context: PassContext) -> None:
+def wrap_rows(function: ir.Operation, context: PassContext) -> None:
     """Wraps rows whose elements are not known to be aligned."""
-    for function in kernels(module):
-        rows = find_rows(function)
-        if rows is not None and may_wrap(rows, Divisibility(function)):
-            _wrap(rows, context)
+    rows = find_rows(function)
+    if rows is not None and may_wrap(rows, Divisibility(function)):
+        _wrap(rows, context)
 
 
 def _wrap(rows: RowKernel, context: PassContext) -> None:
