@@ -758,4 +758,4 @@ def test_exact_functions_and_scans_that_cross_warpgroups_have_a_price() -> None:
         return work_of(module, found.parameters, every, HOPPER).work.loops[0]
 
     assert loop(64, False).computed - loop(64, True).computed == 6 * 64 * 64
-    assert [loop(rows, True).exchanges for rows in (64, 128)] == [0, 4]
+    assert [loop(rows, True).crossed for rows in (64, 128)] == [0, 1]
