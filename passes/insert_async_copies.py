@@ -23,6 +23,7 @@ Does not handle: loads outside loops (nothing to overlap them with).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from mlir import ir
@@ -65,7 +66,7 @@ from tilec.passes.demands.loops import STAGES, demands_roles, forbids_roles
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rewriting.walk import find_ops, uses_behind
 from tilec.passes.roles.fills import fill_by_roles, loads_for, operand_fills, worthwhile_fills
 
 
@@ -231,17 +232,17 @@ def _demands_stages(loop: ir.Operation) -> bool:
 def _is_address(load: Read) -> bool:
     """Whether other copies and accesses go where the loaded number says, or only if it says so: it
     has to be there when they are issued, ahead of their own iteration."""
-    pending, seen = [load.result], {load.result}
-    while pending:
-        value = pending.pop()
-        for user in (use.owner.operation for use in value.uses):
-            if find_ops(user, ArrayOp, TmaLoadOp) and not is_tile(value):
-                return True
-            if user.name.startswith(("arith.", "tensor.extract")):
-                found = [r for r in user.results if r not in seen]
-                seen.update(found)
-                pending += found
-    return False
+
+    def passed_on(use: ir.OpOperand) -> Iterable[ir.Value]:
+        op = use.owner.operation
+        return op.results if op.name.startswith(("arith.", "tensor.extract")) else ()
+
+    uses = uses_behind(load.result, passed_on)
+    return any(
+        not is_tile(use.owner.operands[use.operand_number])
+        and find_ops(use.owner.operation, ArrayOp, TmaLoadOp)
+        for use in uses
+    )
 
 
 def _copy(

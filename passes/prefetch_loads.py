@@ -77,7 +77,7 @@ from tilec.passes.programs.program_relations import have_uneven_loops, read_thei
 from tilec.passes.rewriting.loops import find_loops, is_inside, is_program_loop
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.unrolling import unroll
-from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rewriting.walk import find_ops, uses_behind
 from tilec.passes.roles.parts import Part, parts_of
 from tilec.passes.roles.registers import COMPUTE_REGISTERS
 
@@ -256,13 +256,5 @@ def _chosen(loop: ir.Operation, near: list[AheadLoads], room: int) -> AheadLoads
 def _is_needed(value: ir.Value) -> bool:
     """Whether more than ops without effect follow from a value: the computing role still has the
     addresses of copies that others issue."""
-    pending, seen = [value], OpSet()
-    while pending:
-        for use in pending.pop().uses:
-            user = use.owner.operation
-            if not user.results:
-                return True
-            if user not in seen:
-                seen.add(user)
-                pending += user.results
-    return False
+    uses = uses_behind(value, lambda use: use.owner.results)
+    return any(not use.owner.results for use in uses)

@@ -14,7 +14,7 @@ of their ring; what no tensor copy brings (a length that is no whole 16 bytes).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mlir import ir
 
@@ -35,6 +35,7 @@ from tilec.passes.rewriting.buffers import stored
 from tilec.passes.rewriting.loops import behind, in_block
 from tilec.passes.rewriting.op_tables import OpSet, order_of
 from tilec.passes.rewriting.values import replace_uses
+from tilec.passes.rewriting.walk import uses_behind
 
 SMALL_PART = 8
 """All such tiles of a block take at most an eighth of what its products read: a slot in eight. Logs
@@ -77,19 +78,15 @@ def _buffer_for(load: tile.LoadOp) -> BufferType:
 
 def _becomes_operand(load: tile.LoadOp) -> bool:
     """Whether a product of the block multiplies what is computed of a tile, element by element."""
-    block, pending, seen = load.operation.block, [load.result], {load.result}
-    while pending:
-        for use in pending.pop().uses:
-            user = use.owner.operation
-            if user.block != block:
-                continue
-            if is_fill(user.opview) or is_product(user.opview):
-                return True
-            if is_elementwise(user) or isinstance(user.opview, ConvertLayoutOp):
-                found = [r for r in user.results if r not in seen]
-                seen.update(found)
-                pending += found
-    return False
+    block = load.operation.block
+
+    def passed_on(use: ir.OpOperand) -> Iterable[ir.Value]:
+        op = use.owner.operation
+        passes = is_elementwise(op) or isinstance(op.opview, ConvertLayoutOp)
+        return op.results if passes and op.block == block else ()
+
+    users = (use.owner.opview for use in uses_behind(load.result, passed_on))
+    return any(is_fill(user) or is_product(user) for user in users if user.operation.block == block)
 
 
 def _readers(load: tile.LoadOp) -> list[tuple[ir.Value, list[ir.OpOperand]]]:
