@@ -39,7 +39,7 @@ from tilec.passes.analysis.vector_width import access_width, contiguous_dim
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.layouts.runs import register_run
 from tilec.passes.rewriting.op_tables import OpMap
-from tilec.passes.rewriting.scalars import binary, constant
+from tilec.passes.rewriting.scalars import binary
 from tilec.passes.rewriting.walk import find_ops
 
 _SAID = ("dims", "padding", "options")
@@ -97,7 +97,7 @@ class _Vectors:
         if distance == 0:
             return base
         if (base, distance) not in self.offsets:
-            added = binary("arith.addi", base, constant(base.type, distance))
+            added = binary("arith.addi", base, distance)
             self.offsets[base, distance] = added
         return self.offsets[base, distance]
 

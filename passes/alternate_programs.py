@@ -115,11 +115,11 @@ def _take_turns(load: RoleOp, compute: RoleOp, team: ir.Value, order: ir.Value) 
     ops, end = [view.operation for view in body.operations][:-1], terminator(body)
     *results, _ = end.operands
     with ir.InsertionPoint(end), loop.location:
-        own = equal(binary("arith.andi", number, i32_constant(TEAMS - 1)), team)
+        own = equal(binary("arith.andi", number, TEAMS - 1), team)
         branch = ir.Operation.create(
             "scf.if", results=[value.type for value in results], operands=[own], regions=2
         )
-        following = binary("arith.addi", number, i32_constant(1))
+        following = binary("arith.addi", number, 1)
         taken, passed = (region.blocks.append() for region in branch.regions)
         with ir.InsertionPoint(taken):
             taken_end = ir.Operation.create("scf.yield", operands=results)

@@ -178,7 +178,7 @@ def _at_end(turn: RingAcquireOp) -> tuple[ir.Value, ir.Block, OpSet]:
         raise InternalError(f"no loop of a role carries the count of its ring: {count}")
     if not carriers:
         with ir.InsertionPoint(terminator(place.block)), place.location:
-            count = binary("arith.addi", count, i32_constant(1))
+            count = binary("arith.addi", count, 1)
     return count, place.block, carriers
 
 

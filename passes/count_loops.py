@@ -46,7 +46,7 @@ from tilec.passes.programs.loop_ends import (
 from tilec.passes.rewriting.control import for_loop, while_loop
 from tilec.passes.rewriting.free_ops import is_total
 from tilec.passes.rewriting.loops import clone_mapped, innermost_loop, terminator
-from tilec.passes.rewriting.scalars import binary, constant, scalar_op
+from tilec.passes.rewriting.scalars import binary, constant, create
 from tilec.passes.rewriting.walk import find_ops, kernel_of, ops_named
 from tilec.passes.roles.program_slice import Slice
 
@@ -102,8 +102,8 @@ def _count_ahead(loop: ir.Operation, condition: Slice) -> ir.Value:
         for _ in range(AT_ONCE if all(map(is_total, condition.ops)) else 1):
             holds, values = condition.clone_turn(loop, values)
             going = holds if going is None else binary("arith.andi", going, holds)
-            more = binary("arith.addi", trips, constant(trips.type, 1))
-            trips = scalar_op("arith.select", [going, more, trips], trips.type)
+            more = binary("arith.addi", trips, 1)
+            trips = create("arith.select", [going, more, trips], trips.type)
         ir.Operation.create("scf.condition", operands=[going, *values, trips])
     with ir.InsertionPoint(body):
         ir.Operation.create("scf.yield", operands=list(body.arguments))
@@ -173,7 +173,7 @@ class _Counted:
     def _as_index(self, value: ir.Value) -> ir.Value:
         if value.type == self._index:
             return value
-        return scalar_op("arith.index_cast", [value], self._index)
+        return create("arith.index_cast", [value], self._index)
 
     def _pass_on(self, carried: list[ir.Value], variable: ir.Value | None) -> list[ir.Value]:
         """The values that the while's condition passed on, taken from those that the for loop
@@ -183,7 +183,7 @@ class _Counted:
             own = self._before.arguments[self._counter.number]
             mapped[own] = variable
             if own.type != self._index:
-                mapped[own] = scalar_op("arith.index_cast", [variable], own.type)
+                mapped[own] = create("arith.index_cast", [variable], own.type)
         passed = passed_on(self._loop)
         for op in needed_inside(passed, self._before):
             if all(v in mapped or v.owner != self._before for v in op.operands):

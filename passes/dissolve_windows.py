@@ -52,7 +52,7 @@ from tilec.passes.copies.window_places import Place, View, places_of, total, vie
 from tilec.passes.demands.kernels import has_narrow_indices
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.op_tables import OpMap
-from tilec.passes.rewriting.scalars import at_least, binary, constant, less, scalar_op
+from tilec.passes.rewriting.scalars import binary, compare, create, less
 from tilec.passes.rewriting.walk import find_ops, kernel_of
 
 
@@ -123,7 +123,7 @@ def _load(
     why = "more than stores that leave it out reads what lies beyond the window"
     context.report.add("window", load.operation, "masked behind the load", why)
     with ir.InsertionPoint.after(load.operation), load.operation.location:
-        kept = scalar_op(
+        kept = create(
             "arith.select", [all_of(masks), load.result, _padding(load)], load.result.type
         )
     load.result.replace_all_uses_except(kept, kept.owner.operation)
@@ -207,7 +207,7 @@ def _index(access: Indexed, view: View, signs: Signs) -> None:
         if edge.shift is not None:
             number = binary("arith.addi", number, filled(edge.shift, access.mask))
         if not signs.is_never_negative(number):
-            masks.append(at_least(number, constant(number.type, 0)))
+            masks.append(compare("sge", number, 0))
         if edge.size is not None:
             masks.append(less(number, filled(edge.size, access.mask)))
     for dim, (number, start) in enumerate(zip(as_indices, view.starts, strict=True)):

@@ -132,7 +132,7 @@ def _let_in_behind_few(function: ir.Operation) -> None:
         x, y, z = (NumProgramsOp.build(axis=axis) for axis in range(3))
         stripes = constant(x.type, stripes_of(function))
         ctas = binary("arith.muli", binary("arith.muli", x, y), binary("arith.muli", z, stripes))
-    few = less(ctas, constant(ctas.type, FEW_CTAS + 1))
+    few = less(ctas, FEW_CTAS + 1)
     with only_if(few):
         GriddepcontrolOp.build(kind="launch_dependents")
 

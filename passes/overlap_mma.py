@@ -58,7 +58,7 @@ from tilec.passes.analysis.issue_order import ring_turn
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.loops import behind, find_loops, is_inside, terminator
-from tilec.passes.rewriting.scalars import binary, i32_constant, less
+from tilec.passes.rewriting.scalars import binary, less
 from tilec.passes.rewriting.values import replace_op, replace_uses
 from tilec.passes.rewriting.walk import find_ops
 
@@ -286,6 +286,6 @@ def _release_before(release: RingReleaseOp, count: ir.Value, exists: ir.Value) -
     """Releases the slot of the turn before the `count`-th, where the i1 `exists` says that there is
     one."""
     with only_if(exists):
-        before = binary("arith.subi", count, i32_constant(1))
+        before = binary("arith.subi", count, 1)
         slot = RingSlotOp.build(release.ring, before)
         RingReleaseOp.build(release.ring, slot, by=release.by)

@@ -203,13 +203,13 @@ class _Rewrite:
         with ir.InsertionPoint.at_block_begin(self._body), self._function.location:
             self._place = ClusterPositionOp.build(axis=0)
             if self._shape[0] > PAIR:
-                self._place = binary("arith.andi", self._place, i32_constant(PAIR - 1))
-            self._is_even = equal(self._place, i32_constant(0))
+                self._place = binary("arith.andi", self._place, PAIR - 1)
+            self._is_even = equal(self._place, 0)
             self._both, self._even = i32_constant(BOTH), i32_constant(EVEN)
             if prod(self._shape) > PAIR:
                 own = ClusterMaskOp.build(axes=())
                 self._even = binary("arith.shrui", own, self._place)
-                self._both = binary("arith.muli", self._even, i32_constant(BOTH))
+                self._both = binary("arith.muli", self._even, BOTH)
         stages = self._stages()
         for load in OpSet(x for p in self._products for x in p.loads):
             self._load(load, load.dst.owner.src.owner in self._halved)
@@ -256,7 +256,7 @@ class _Rewrite:
                     tensor_map = MakeTensorMapOp.build(
                         made.array, box=box, dims=made.dims, swizzle=swizzle
                     )
-                step = binary("arith.muli", self._place, i32_constant(half.shape[1]))
+                step = binary("arith.muli", self._place, half.shape[1])
                 axis = made.dims[1]
                 at[axis] = binary("arith.addi", at[axis], step)
             TmaPairLoadOp.build(tensor_map, load.dst, load.barrier, load.slot, at, cache=load.cache)
@@ -303,7 +303,7 @@ class _Rewrite:
             with ir.InsertionPoint(behind(last)), load.operation.location:
                 mask, place = sharing.mask(self._place), sharing.place()
                 # Where this is even: the CTAs that load for it, and for its odd neighbour.
-                fill = binary("arith.muli", mask, i32_constant(BOTH))
+                fill = binary("arith.muli", mask, BOTH)
                 fill = binary("arith.ori", fill, masks.get(ring, self._both))
             masks[ring], last = fill, fill.owner.operation
             pairs.setdefault(ring, {0}).update(rank // PAIR for rank in sharing.ranks(0))

@@ -160,7 +160,7 @@ def _rotate(loop: ir.Operation, found: _Rotation) -> None:
     with ir.InsertionPoint(loop), loop.location:
         first = _read_ahead(found, i32_constant(start % slots))
     with ir.InsertionPoint(found.last), found.last.location:
-        count = binary("arith.addi", found.turn.opview.count, i32_constant(1))
+        count = binary("arith.addi", found.turn.opview.count, 1)
         slot = RingSlotOp.build(found.turn.opview.ring, count)
         following = _read_ahead(found, slot)
     new, carried = with_iteration_arguments(loop, first)

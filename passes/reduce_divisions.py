@@ -42,7 +42,7 @@ from tilec.passes.rewriting.loops import (
     terminator,
     with_iteration_arguments,
 )
-from tilec.passes.rewriting.scalars import binary, constant, less, negated, scalar_op
+from tilec.passes.rewriting.scalars import binary, constant, create, less, negated
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import ops_named
 
@@ -105,7 +105,7 @@ def _without_signs(function: ir.Operation) -> None:
                 made = constant(kind, 0) if below else None
             else:
                 positive = signs.is_never_negative(second)
-                made = scalar_op(_UNSIGNED[op.name], [first, second], kind) if positive else None
+                made = create(_UNSIGNED[op.name], [first, second], kind) if positive else None
         if made is not None:
             op.results[0].replace_all_uses_with(made)
             replaced.append(op)
@@ -187,7 +187,7 @@ def _starts(digits: list[_Digit], lower: ir.Value) -> list[ir.Value]:
         if digit.below is not None:
             dividend = found[2 * digit.below]
         else:
-            dividend = binary("arith.addi", lower, constant(lower.type, digit.ahead))
+            dividend = binary("arith.addi", lower, digit.ahead)
         # A loop without iterations may have divisors of 0.
         divisor = binary("arith.maxsi", digit.divisor, constant(lower.type, 1))
         found += [binary(name, dividend, divisor) for name in ("arith.divui", "arith.remui")]
@@ -214,4 +214,4 @@ def _following(digits: list[_Digit], carried: list[ir.Value]) -> list[ir.Value]:
 
 
 def _either(condition: ir.Value, first: ir.Value, second: ir.Value) -> ir.Value:
-    return scalar_op("arith.select", [condition, first, second], first.type)
+    return create("arith.select", [condition, first, second], first.type)

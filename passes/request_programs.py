@@ -155,7 +155,7 @@ def _make_answers(function: ir.Operation, releases: int, shape: tuple[int, int, 
         if answers.ctas > 1:
             places = [ClusterPositionOp.build(axis=n) for n in range(3) if shape[n] > 1]
             anywhere = functools.reduce(functools.partial(binary, "arith.ori"), places)
-            answers.first, answers.mask = equal(anywhere, i32_constant(0)), i32_constant(1)
+            answers.first, answers.mask = equal(anywhere, 0), i32_constant(1)
     return answers
 
 
@@ -186,8 +186,8 @@ def _rewrite(reader: _Reader, answers: _Answers, *, asks: bool) -> None:
         RingReleaseOp.build(answers.ring, slot, answers.mask, by=reader.per)
         if answers.mask is not None:
             # The place of a cluster's first CTA; clusters are numbered.
-            x = binary("arith.divui", x, i32_constant(answers.ctas))
-        following = binary("arith.addi", count, i32_constant(1))
+            x = binary("arith.divui", x, answers.ctas)
+        following = binary("arith.addi", count, 1)
     replace_yield(end, [there, x, following, *end.operands])
     replace_op(loop, *list(new.results)[2:])
 

@@ -92,7 +92,7 @@ from tilec.passes.programs.program_relations import (
 from tilec.passes.rewriting.control import for_loop, run_only_if
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import innermost_loop
-from tilec.passes.rewriting.scalars import binary, i32_constant, less, scalar_op
+from tilec.passes.rewriting.scalars import binary, create, less
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import all_ops
 from tilec.terms.demands import ORDER
@@ -310,9 +310,9 @@ def _in_line(
     *body, _ = kept
     programs = [_cast(NumProgramsOp.build(axis=axis), i32) for axis in range(3)]
     sizes = [_ceil(size, part) for size, part in zip(programs, cluster, strict=True)]
-    plane = scalar_op("arith.muli", [sizes[0], sizes[1]], i32)
+    plane = create("arith.muli", [sizes[0], sizes[1]], i32)
     if persistent:
-        total = scalar_op("arith.muli", [plane, sizes[2]], i32)
+        total = create("arith.muli", [plane, sizes[2]], i32)
         first, step = (CtaIdOp, NumCtasOp) if cluster == ALONE else (ClusterIdOp, NumClustersOp)
         bounds = [first.build(), total, step.build()]
         _, block = for_loop(bounds)
@@ -323,13 +323,13 @@ def _in_line(
     with inner:
         if uneven:
             linear = from_both_ends(linear, *bounds[1:])
-        z = scalar_op("arith.divui", [linear, plane], i32)
-        rest = scalar_op("arith.remui", [linear, plane], i32)
+        z = create("arith.divui", [linear, plane], i32)
+        rest = create("arith.remui", [linear, plane], i32)
         if order is not None:
             places = list(_order(rest, sizes[0], sizes[1], order, cluster[0]))
         else:
-            y = scalar_op("arith.divui", [rest, sizes[0]], i32)
-            places = [scalar_op("arith.remui", [rest, sizes[0]], i32), y]
+            y = create("arith.divui", [rest, sizes[0]], i32)
+            places = [create("arith.remui", [rest, sizes[0]], i32), y]
         places.append(z)
         inside = [_own(places, programs, cluster, axis) for axis in range(3) if cluster[axis] > 1]
         places = [_cast(place, ir.IndexType.get()) for place in places]
@@ -361,10 +361,10 @@ def _own(
     A CTA whose program lies outside the grid gets that of the cluster's first CTA. Returns an i1:
     whether its own lies inside.
     """
-    first = binary("arith.muli", places[axis], i32_constant(cluster[axis]))
+    first = binary("arith.muli", places[axis], cluster[axis])
     own = binary("arith.addi", first, ClusterPositionOp.build(axis=axis))
     inside = less(own, programs[axis])
-    places[axis] = scalar_op("arith.select", [inside, own, first], own.type)
+    places[axis] = create("arith.select", [inside, own, first], own.type)
     return inside
 
 
@@ -379,15 +379,15 @@ def _ceil(size: ir.Value, part: int) -> ir.Value:
     """The number of parts of `part` programs each that hold `size`."""
     if part == 1:
         return size
-    more = binary("arith.addi", size, i32_constant(part - 1))
-    return binary("arith.divui", more, i32_constant(part))
+    more = binary("arith.addi", size, part - 1)
+    return binary("arith.divui", more, part)
 
 
 def _grouped(order: ProgramOrder) -> list[ir.Value]:
     i32, index = ir.IntegerType.get_signless(32), ir.IndexType.get()
     x, y = (_cast(ProgramIdOp.build(axis=axis), i32) for axis in (0, 1))
     rows, columns = (_cast(NumProgramsOp.build(axis=axis), i32) for axis in (0, 1))
-    linear = scalar_op("arith.addi", [x, scalar_op("arith.muli", [y, rows], i32)], i32)
+    linear = create("arith.addi", [x, create("arith.muli", [y, rows], i32)], i32)
     return [_cast(value, index) for value in _order(linear, rows, columns, order)]
 
 
@@ -402,4 +402,4 @@ def _order(
 
 
 def _cast(value: ir.Value, type_: ir.Type) -> ir.Value:
-    return scalar_op("arith.index_cast", [value], type_)
+    return create("arith.index_cast", [value], type_)

@@ -40,7 +40,7 @@ from tilec.passes.dots.computed_lhs import ComputedOperands, memory_run
 from tilec.passes.dots.operand_buffers import panel_elements
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import why_no_counter
-from tilec.passes.rewriting.scalars import scalar_op
+from tilec.passes.rewriting.scalars import create
 from tilec.passes.rewriting.walk import find_ops
 
 PRODUCT_REGISTERS = 26
@@ -200,5 +200,5 @@ def _widen(dot: tile.DotOp) -> None:
         if wider is None:
             continue
         with ir.InsertionPoint(dot.operation), dot.operation.location:
-            cast = scalar_op("arith.extf", [value], with_element(value, wider.get()))
+            cast = create("arith.extf", [value], with_element(value, wider.get()))
         dot.operation.operands[index] = cast

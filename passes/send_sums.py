@@ -31,7 +31,7 @@ from tilec.dialects.types import bit_width, byte_width, count_stripes, element, 
 from tilec.hardware.ring_stages import sent_together
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
-from tilec.passes.rewriting.scalars import binary, i32_constant, scalar_op
+from tilec.passes.rewriting.scalars import binary, create, i32_constant
 from tilec.passes.rewriting.walk import find_ops
 
 
@@ -48,9 +48,7 @@ def _send(op: tile.SumStripesOp) -> None:
     pairs = list(zip(op.values, op.sums, strict=True))
     goes = _goes(pairs)
     buffers = _buffers(goes, op.axis)
-    number = scalar_op(
-        "arith.index_cast", [tile.StripeIdOp.build()], ir.IntegerType.get_signless(32)
-    )
+    number = create("arith.index_cast", [tile.StripeIdOp.build()], ir.IntegerType.get_signless(32))
     gpu_tile.ClusterSyncOp.build(order="relaxed")
     for position, go in enumerate(goes):
         if position:

@@ -55,7 +55,7 @@ from tilec.passes.copies.tensor_copies import refused_tensor_copies
 from tilec.passes.demands.kernels import chose_cluster
 from tilec.passes.programs.cluster_alike import axes_of, meet
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.scalars import binary, i32_constant
+from tilec.passes.rewriting.scalars import binary
 from tilec.passes.rewriting.walk import find_ops
 
 
@@ -177,7 +177,7 @@ class _Masks:
                     if number is None:
                         number = position
                         continue
-                    scaled = binary("arith.muli", number, i32_constant(self.shape[axis]))
+                    scaled = binary("arith.muli", number, self.shape[axis])
                     number = binary("arith.addi", scaled, position)
                 assert number is not None
                 self._places[axes] = number

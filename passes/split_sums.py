@@ -68,7 +68,7 @@ from tilec.passes.programs.sum_parts import (
 )
 from tilec.passes.rewriting.control import run_only_if
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.scalars import binary, constant, equal, scalar_op
+from tilec.passes.rewriting.scalars import binary, constant, create, equal
 from tilec.passes.rewriting.values import retype
 from tilec.passes.rows.row_edits import begin_at
 from tilec.terms.demands import SUM_PARTS
@@ -100,8 +100,8 @@ def _split(function: ir.Operation, loop: ir.Operation, parts: int) -> None:
     del function.attributes[SUM_PARTS.attribute]
     with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]), loop.location:
         part = tile.StripeIdOp.build()
-        first = binary("arith.muli", part, constant(part.type, cut.size // parts))
-        is_first = equal(part, constant(part.type, 0))
+        first = binary("arith.muli", part, cut.size // parts)
+        is_first = equal(part, 0)
     _shorten(find_shared(loop, parts), part, parts)
     stripes = _Stripes(cut, first, parts)
     with ir.InsertionPoint(rest[0]), loop.location:
@@ -197,8 +197,8 @@ class _Stripes:
         """Coordinates from those of this CTA's stripe on."""
         by = self._first
         if element(iota) != by.type:
-            by = scalar_op("arith.index_cast", [by], element(iota))
-        return binary("arith.addi", iota, scalar_op("tensor.splat", [by], iota.type))
+            by = create("arith.index_cast", [by], element(iota))
+        return binary("arith.addi", iota, create("tensor.splat", [by], iota.type))
 
 
 def _shorten(loop: ir.Operation, part: ir.Value, parts: int) -> None:
@@ -206,7 +206,7 @@ def _shorten(loop: ir.Operation, part: ir.Value, parts: int) -> None:
     low, high, step = list(loop.operands)[:3]
     with ir.InsertionPoint(loop), loop.location:
         one, all_parts = constant(step.type, 1), constant(step.type, parts)
-        part = part if part.type == step.type else scalar_op("arith.index_cast", [part], step.type)
+        part = part if part.type == step.type else create("arith.index_cast", [part], step.type)
         length = binary("arith.subi", high, low)
         rounded = binary("arith.addi", length, binary("arith.subi", step, one))
         steps = binary("arith.divsi", rounded, step)

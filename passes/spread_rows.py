@@ -39,7 +39,7 @@ from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import STRIPES, stripes_of
 from tilec.passes.rewriting.control import run_only_if
 from tilec.passes.rewriting.loops import behind
-from tilec.passes.rewriting.scalars import binary, constant, equal
+from tilec.passes.rewriting.scalars import binary, equal
 from tilec.passes.rewriting.values import replace_uses, retype
 from tilec.passes.rewriting.walk import find_ops
 from tilec.passes.rows.row_edits import begin_at, move_columns
@@ -71,8 +71,8 @@ def _spread(function: ir.Operation, rows: RowKernel, stripes: int) -> None:
     results = [op for op in find_ops(function, tile.StoreOp) if not is_row(op.opview.value)]
     with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
         stripe = tile.StripeIdOp.build()
-        first = binary("arith.muli", stripe, constant(stripe.type, size))
-        is_first = equal(stripe, constant(stripe.type, 0))
+        first = binary("arith.muli", stripe, size)
+        is_first = equal(stripe, 0)
     for access in rows.accesses:
         axis = row_axis(access, rows.size)
         if axis is None:

@@ -40,7 +40,7 @@ from tilec.passes.dots.tensor_memory_dot import stage_tensor_memory_dot
 from tilec.passes.dots.warpgroup_dot import stage_warpgroup_dot
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.rewriting.buffers import view_part
-from tilec.passes.rewriting.scalars import constant, less, scalar_op
+from tilec.passes.rewriting.scalars import constant, create, less
 from tilec.passes.rewriting.walk import find_ops
 
 FMA_STEP = 1
@@ -222,5 +222,5 @@ def _zero_past(value: ir.Value, axis: int, size: int) -> ir.Value:
     element."""
     i32 = ir.IntegerType.get_signless(32)
     at = tile.IotaOp.build(results=[with_element(value, i32)], axis=axis)
-    inside = less(at, constant(at.type, size))
-    return scalar_op("arith.select", [inside, value, constant(value.type, 0)], value.type)
+    inside = less(at, size)
+    return create("arith.select", [inside, value, constant(value.type, 0)], value.type)

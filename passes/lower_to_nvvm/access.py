@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects.types import bit_width
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, constant, create, resized
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
+from tilec.passes.rewriting.scalars import compare, constant, create, resized
 
 CACHE_MODIFIERS = {
     None: ("", ""),

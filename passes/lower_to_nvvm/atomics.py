@@ -41,10 +41,10 @@ from tilec.passes.analysis.vector_additions import WORD_ELEMENTS, is_read, most_
 from tilec.passes.layouts.runs import register_run
 from tilec.passes.lower_to_nvvm.access import braced, inline_asm, pack, storage_bits, unpack
 from tilec.passes.lower_to_nvvm.indexed import Elements
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.control import either, while_loop
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import both, compare, create
 
 _LETTER = {16: "h", 32: "r", 64: "l"}
 _INTEGER_KINDS = {

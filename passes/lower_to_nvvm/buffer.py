@@ -39,7 +39,6 @@ from tilec.passes.lower_to_nvvm.access import (
     unpack,
     word_bits,
 )
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create, resized
 from tilec.passes.lower_to_nvvm.shared_address import (
     Access,
     buffer_address,
@@ -51,6 +50,7 @@ from tilec.passes.lower_to_nvvm.shared_address import (
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import both, compare, create, resized
 
 
 def lower_alloc(op: gpu_tile.AllocOp, state: Lowering) -> None:

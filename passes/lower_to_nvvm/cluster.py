@@ -16,10 +16,10 @@ from tilec.dialects.gpu_tile.types import buffer_of, layout_of
 from tilec.dialects.types import element, shape
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, store_words
 from tilec.passes.lower_to_nvvm.buffer import stores_of_stripes
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.shared_address import buffer_address, shared_base
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import compare, create
 
 
 def lower_position(op: gpu_tile.ClusterPositionOp, state: Lowering) -> None:

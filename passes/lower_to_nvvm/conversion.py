@@ -16,9 +16,9 @@ from tilec.messages.diagnostics import InternalError
 from tilec.passes.layouts.lane_moves import LaneMove, lane_move, sums
 from tilec.passes.layouts.maps import register_permutation
 from tilec.passes.lower_to_nvvm.access import pack, storage_bits, unpack
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create, select
 from tilec.passes.lower_to_nvvm.shuffle import shuffle
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
+from tilec.passes.rewriting.scalars import compare, create, select
 
 Words = dict[int, ir.Value]
 """Words by the element bits (a mask) of their registers, without those inside a word."""

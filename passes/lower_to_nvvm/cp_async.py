@@ -22,10 +22,10 @@ from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.indexed import Elements
 from tilec.passes.lower_to_nvvm.rectangle import Rectangle
-from tilec.passes.lower_to_nvvm.scalar_ops import both, resized, select
 from tilec.passes.lower_to_nvvm.shared_address import Access
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.control import branch, for_loop
+from tilec.passes.rewriting.scalars import both, resized, select
 
 
 def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:

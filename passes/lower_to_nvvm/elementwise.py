@@ -7,8 +7,8 @@ from mlir import ir
 from tilec.dialects.types import bit_width, element, is_tile, number_type
 from tilec.passes.analysis.coordinates import COORDINATE, clamped
 from tilec.passes.lower_to_nvvm.access import elements_of, vector_of
-from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.scalars import create
 
 
 def lower_elementwise(op: ir.Operation, state: Lowering) -> None:

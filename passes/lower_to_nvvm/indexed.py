@@ -29,9 +29,9 @@ from tilec.passes.lower_to_nvvm.access import (
     unpack,
     word_bits,
 )
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create, moved_pointer, resized
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
-from tilec.passes.lower_to_nvvm.values import Array
+from tilec.passes.lower_to_nvvm.values import Array, moved_pointer
+from tilec.passes.rewriting.scalars import binary, both, compare, resized
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _block_of(value: ir.Value) -> ir.Block:
 
 
 def _sum(left: ir.Value, right: ir.Value) -> ir.Value:
-    return create("arith.addi", [left, right], left.type)
+    return binary("arith.addi", left, right)
 
 
 def _is_inside(index: ir.Value, size: ir.Value, state: Lowering) -> ir.Value:

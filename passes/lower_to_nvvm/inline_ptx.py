@@ -15,10 +15,10 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import is_float, is_tile, number_type, shape
 from tilec.passes.lower_to_nvvm.access import inline_asm
-from tilec.passes.lower_to_nvvm.scalar_ops import both, create, resized
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.rewriting.control import either
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import both, create, resized
 
 _WIDTH = {"h": 16, "r": 32, "l": 64, "f": 32, "d": 64}
 """Bits of each constraint's register."""

@@ -21,18 +21,18 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import is_float, is_tile, shape
 from tilec.passes.lower_to_nvvm.device_text import call, enclosing, text_pointer
-from tilec.passes.lower_to_nvvm.scalar_ops import (
+from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.lower_to_nvvm.values import moved_pointer
+from tilec.passes.rewriting.control import only_if
+from tilec.passes.rewriting.locations import error_at, source_location
+from tilec.passes.rewriting.scalars import (
     both,
     compare,
     constant,
     create,
-    moved_pointer,
     resized,
     select,
 )
-from tilec.passes.lower_to_nvvm.state import Lowering
-from tilec.passes.rewriting.control import only_if
-from tilec.passes.rewriting.locations import error_at, source_location
 
 _PLACEHOLDER = re.compile(r"\{(u?)\}")
 

@@ -13,7 +13,6 @@ from mlir import ir
 
 from tilec.dialects import gpu_tile
 from tilec.passes.lower_to_nvvm.access import inline_asm, issue_once
-from tilec.passes.lower_to_nvvm.scalar_ops import compare
 from tilec.passes.lower_to_nvvm.shared_address import (
     barrier_pointer,
     buffer_address,
@@ -22,6 +21,7 @@ from tilec.passes.lower_to_nvvm.shared_address import (
 )
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import compare
 
 _TRY_CANCEL = "clusterlaunchcontrol.try_cancel.async.shared::cta"
 _COUNTED = "mbarrier::complete_tx::bytes"

@@ -16,9 +16,9 @@ from mlir import ir
 
 from tilec.passes.layouts.axis_levels import Level, Place
 from tilec.passes.lower_to_nvvm.combination import Combination, Item, choose
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create
 from tilec.passes.lower_to_nvvm.shuffle import shuffle_items
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.scalars import both, compare, create
 
 Block = tuple[tuple[int, ...], int]
 """A block of elements of a thread: coordinates off the axis, and where on the axis it starts."""

@@ -12,10 +12,10 @@ from tilec.dialects import tile
 from tilec.dialects.types import element
 from tilec.executable.kernel import WORD_BYTES, row_words
 from tilec.passes.analysis.divisibility import static_sizes, static_strides, unbounded_dims
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create, moved_pointer, resized, select
 from tilec.passes.lower_to_nvvm.state import Lowering
-from tilec.passes.lower_to_nvvm.values import Array
+from tilec.passes.lower_to_nvvm.values import Array, moved_pointer
 from tilec.passes.rewriting.control import while_loop
+from tilec.passes.rewriting.scalars import compare, create, resized, select
 
 
 def lower_array_at(op: tile.ArrayAtOp, state: Lowering) -> None:

@@ -36,11 +36,11 @@ from tilec.passes.lower_to_nvvm.access import (
     word_bits,
 )
 from tilec.passes.lower_to_nvvm.rectangle import Rectangle
-from tilec.passes.lower_to_nvvm.scalar_ops import as_signed, both, create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.wrapped_row import load_wrapped, store_wrapped
 from tilec.passes.rewriting.control import branch
 from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
+from tilec.passes.rewriting.scalars import as_signed, both, create
 from tilec.passes.rewriting.walk import is_pure
 
 TOGETHER = 32

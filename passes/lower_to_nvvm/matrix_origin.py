@@ -12,10 +12,10 @@ from tilec.dialects.def_use import traced
 from tilec.hardware.matrix_descriptor import UNIT_BYTES
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.divisibility import constant_of
-from tilec.passes.lower_to_nvvm.scalar_ops import as_signed, resized
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import as_signed, resized
 
 
 class Descriptors:

@@ -20,11 +20,11 @@ from tilec.hardware.ptx_version import shown
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import inline_asm, issue_once
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer, one_barrier
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Barriers
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import compare, create
 
 RELAXED = FORMS["mbarrier.try_wait"]["relaxed"]
 

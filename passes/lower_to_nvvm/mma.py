@@ -20,8 +20,8 @@ from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.scale_fragments import WORD_SCALES, scale_place
 from tilec.passes.lower_to_nvvm.access import call_intrinsic, elements_of, pack
-from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
+from tilec.passes.rewriting.scalars import create
 
 
 def lower_mma(op: gpu_tile.MmaOp, state: Lowering) -> None:

@@ -29,8 +29,8 @@ from tilec.dialects.types import bit_width, element, is_tile
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import number_of
 from tilec.passes.lower_to_nvvm.access import call_intrinsic, elements_of, vector_of
-from tilec.passes.lower_to_nvvm.scalar_ops import as_signed, create
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.scalars import as_signed, create
 
 _FLOATS = ("arith.addf", "arith.subf", "arith.mulf")
 _BITS = ("arith.andi", "arith.ori", "arith.xori")

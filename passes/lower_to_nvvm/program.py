@@ -11,10 +11,10 @@ from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.atomics import check_scope
-from tilec.passes.lower_to_nvvm.scalar_ops import resized
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.tile_order import lower_tile_order
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import resized
 
 _AXES = "xyz"
 

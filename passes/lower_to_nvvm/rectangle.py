@@ -12,9 +12,9 @@ from mlir import ir
 from tilec.hardware.layout import Layout
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.lower_to_nvvm.access import storage_bits
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, moved_pointer
 from tilec.passes.lower_to_nvvm.state import Lowering
-from tilec.passes.lower_to_nvvm.values import Array
+from tilec.passes.lower_to_nvvm.values import Array, moved_pointer
+from tilec.passes.rewriting.scalars import both, compare
 
 FEW_STEPS = 4
 """Tests along a dimension that take no more registers, and instructions, one by one than from one

@@ -22,9 +22,9 @@ from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import show_location
 from tilec.passes.layouts.axis_levels import Place, axis_levels, is_injective, is_spread_over_warps
 from tilec.passes.lower_to_nvvm.combination import Combination, Item, choose
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.shuffle import shuffle_items
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.scalars import compare, create
 
 Rows = dict[tuple[int, ...], Item]
 """Per coordinates off the axis, one item."""

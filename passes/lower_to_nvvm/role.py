@@ -17,11 +17,11 @@ from mlir import ir
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.role import entry_registers
 from tilec.passes.lower_to_nvvm.access import inline_asm
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.shared_address import shared_base
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import compare, create
 from tilec.passes.roles.threads import runs_in_one_thread, runs_in_one_warp
 
 

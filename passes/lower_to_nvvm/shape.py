@@ -16,9 +16,9 @@ from tilec.hardware.layout import Layout
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.layouts.maps import join_registers, reshape_registers
 from tilec.passes.layouts.partners import partners
-from tilec.passes.lower_to_nvvm.scalar_ops import create, resized
 from tilec.passes.lower_to_nvvm.shuffle import shuffle
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.scalars import create, resized
 
 
 def lower_iota(op: tile.IotaOp, state: Lowering) -> None:

@@ -19,10 +19,10 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.layouts.runs import shared_width
 from tilec.passes.lower_to_nvvm.access import inline_asm, storage_bits
 from tilec.passes.lower_to_nvvm.device_text import enclosing
-from tilec.passes.lower_to_nvvm.scalar_ops import create, moved_pointer
 from tilec.passes.lower_to_nvvm.state import Lowering
-from tilec.passes.lower_to_nvvm.values import Barriers, Buffer
+from tilec.passes.lower_to_nvvm.values import Barriers, Buffer, moved_pointer
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import create
 
 SHARED = "shared"
 """Name of the module's dynamic shared memory, where the kernel is not called so itself."""

@@ -14,8 +14,8 @@ from mlir import ir
 from tilec.hardware.sizes import WARP_SIZE
 from tilec.passes.lower_to_nvvm.access import elements_of, pack, storage_bits, unpack, vector_of
 from tilec.passes.lower_to_nvvm.combination import Item
-from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
+from tilec.passes.rewriting.scalars import create
 
 _CLAMP = {"bfly": 31, "down": 31, "idx": 31, "up": 0}
 """Highest lane a shuffle reads, lowest for `up`, in its segment."""

@@ -26,7 +26,7 @@ from tilec.hardware.sizes import WARP_SIZE
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.contract import PassContext
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, create, resized
+from tilec.passes.rewriting.scalars import both, compare, constant, create, resized
 
 Registers = list[ir.Value]
 

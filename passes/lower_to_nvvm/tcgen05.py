@@ -34,12 +34,12 @@ from tilec.hardware.tensor_tiles import (
 )
 from tilec.passes.lower_to_nvvm.access import issue_once
 from tilec.passes.lower_to_nvvm.matrix_origin import Descriptors, check_origin
-from tilec.passes.lower_to_nvvm.scalar_ops import as_signed, create
 from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer, own_base, plain_address
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.tensor_memory import element_address
 from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import as_signed, create
 
 
 def lower_mma(op: Tcgen05MmaOp, state: Lowering) -> None:

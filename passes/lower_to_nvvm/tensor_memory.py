@@ -29,11 +29,11 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import show_location
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, plain_load, unpack
 from tilec.passes.lower_to_nvvm.matrix_origin import divisor
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create, resized
 from tilec.passes.lower_to_nvvm.shared_address import byte_pointer, shared_base, slot_index
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import TensorMemory
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import compare, create, resized
 from tilec.passes.rewriting.walk import alloc_of, find_ops
 
 

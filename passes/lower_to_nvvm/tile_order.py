@@ -5,8 +5,8 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.scalars import compare, create
 
 
 def lower_tile_order(op: gpu_tile.TileOrderOp, state: Lowering) -> None:

@@ -26,7 +26,6 @@ from tilec.passes.copies.tensor_map_recipes import recipe_of, why_no_boxes
 from tilec.passes.copies.tensor_map_rules import why_no_reduction
 from tilec.passes.lower_to_nvvm.access import inline_asm, issue_once, vector_text
 from tilec.passes.lower_to_nvvm.buffer import write_buffer
-from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.shared_address import (
     barrier_pointer,
     byte_pointer,
@@ -36,6 +35,7 @@ from tilec.passes.lower_to_nvvm.shared_address import (
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import create
 
 CACHE_POLICIES = {"evict_first": 0x12F0000000000000, "evict_last": 0x14F0000000000000}
 """`createpolicy.fractional.L2` of everything, as constants (CUTLASS, cute/arch/copy_sm90_desc.hpp,

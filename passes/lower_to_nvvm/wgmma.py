@@ -22,11 +22,10 @@ from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.warpgroup_tiles import WarpgroupTiles, warpgroup_tiles
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, unpack
 from tilec.passes.lower_to_nvvm.matrix_origin import Descriptors, check_origin
-from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.shared_address import own_base, plain_address
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import Buffer
-from tilec.passes.rewriting.scalars import is_zero
+from tilec.passes.rewriting.scalars import create, is_zero
 
 _PTX_TYPES = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8", "i32": "s32"}
 

@@ -32,10 +32,10 @@ from tilec.passes.lower_to_nvvm.access import (
     word_bits,
 )
 from tilec.passes.lower_to_nvvm.rectangle import Rectangle, address
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create, resized, select
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import Array
 from tilec.passes.rewriting.control import either
+from tilec.passes.rewriting.scalars import both, compare, create, resized, select
 
 _NOWHERE = -(1 << 30)
 """A column in front of all that a tile may have."""
