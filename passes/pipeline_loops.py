@@ -66,6 +66,7 @@ from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.demands.loops import STAGES, demanded_stages
 from tilec.passes.rewriting.control import either
+from tilec.passes.rewriting.free_ops import drop_unused
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import (
     behind,
@@ -284,9 +285,7 @@ class _Expansion:
         # What was copied from has served.
         for op in [*self.plan.copies, *self.plan.allocs]:
             op.erase()
-        for op in reversed(self.plan.addresses):
-            if not list(op.results[0].uses):
-                op.erase()
+        drop_unused(self.plan.addresses)
 
     def _read_slots(self, current: ir.Value) -> None:
         """Gives what reads a buffer slot number `current` of its ring."""

@@ -45,6 +45,7 @@ from tilec.dialects.gpu_tile.types import layout_of
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.rewriting.free_ops import drop_unused
 from tilec.passes.rewriting.loops import (
     find_loops,
     replace_yield,
@@ -166,9 +167,7 @@ def _rotate(loop: ir.Operation, found: _Rotation) -> None:
     new, carried = with_iteration_arguments(loop, first)
     for (load, view, slot), fragment in zip(found.reads, carried, strict=True):
         load.results[0].replace_all_uses_with(fragment)
-        for op in (load, view, slot):
-            if not list(op.results[0].uses):
-                op.erase()
+        drop_unused((slot, view, load))
     found.wait.erase()
     last = terminator(new.regions[0].blocks[0])
     replace_yield(last, [*list(last.operands)[: -len(carried)], *following])

@@ -67,6 +67,7 @@ from tilec.passes.programs.sum_parts import (
     why_whole,
 )
 from tilec.passes.rewriting.control import run_only_if
+from tilec.passes.rewriting.free_ops import drop_unused
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.scalars import binary, constant, create, equal
 from tilec.passes.rewriting.values import retype
@@ -147,9 +148,7 @@ class _Stripes:
 
     def drop(self) -> None:
         """Erases what nobody uses any more."""
-        for op in reversed(self._whole):
-            if not any(list(result.uses) for result in op.results):
-                op.erase()
+        drop_unused(self._whole)
 
     def _of(self, value: ir.Value, dim: int) -> ir.Value:
         """This CTA's stripe of a value along `dim`."""

@@ -32,8 +32,8 @@ from tilec.passes.copies.buffer_fills import uses_of, why_no_copy
 from tilec.passes.copies.tensor_copies import TensorCopy, plan_tensor_copy, why_no_tensor_copy
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.rewriting.buffers import stored
-from tilec.passes.rewriting.loops import behind, in_block
-from tilec.passes.rewriting.op_tables import OpSet, order_of
+from tilec.passes.rewriting.loops import behind, first_in
+from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.values import replace_uses
 from tilec.passes.rewriting.walk import uses_behind
 
@@ -116,13 +116,11 @@ def _why_not(
 def _through_buffer(load: tile.LoadOp, buffer: BufferType) -> BufferStoreOp:
     """Has the readers of a load read a buffer, which it fills."""
     block = load.operation.block
-    order = order_of(view.operation for view in block.operations)
     readers = _readers(load)
     with ir.InsertionPoint(behind(load.operation)), load.operation.location:
         filled = stored(load.result, buffer)
     for value, uses in readers:
-        users = [in_block(use.owner.operation, block) for use in uses]
-        first = min(users, key=order.__getitem__)
+        first = first_in(block, [use.owner.operation for use in uses])
         with ir.InsertionPoint(first), value.owner.location:
             loaded = BufferLoadOp.build(filled, results=[value.type])
         replace_uses(uses, loaded)

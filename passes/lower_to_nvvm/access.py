@@ -201,6 +201,11 @@ def inline_asm(
     return _create_many("llvm.inline_asm", operands, results, attributes)
 
 
+def asm_text(op: ir.Operation) -> str:
+    """The text of an `llvm.inline_asm`; of another op none."""
+    return op.attributes["asm_string"].value if op.name == "llvm.inline_asm" else ""
+
+
 def issue_once(
     text: str, constraints: Sequence[str], operands: Sequence[ir.Value], state: Lowering
 ) -> None:

@@ -24,7 +24,7 @@ multiply issue cp.async (pipeline-loops).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir import ir
@@ -64,7 +64,13 @@ from tilec.passes.copies.buffer_fills import (
     why_no_copy,
 )
 from tilec.passes.rewriting.free_ops import erase_unused
-from tilec.passes.rewriting.loops import add_counter, behind, find_loops, in_block, why_no_counter
+from tilec.passes.rewriting.loops import (
+    add_counter,
+    behind,
+    find_loops,
+    first_in,
+    why_no_counter,
+)
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.roles.program_slice import Slice
@@ -244,13 +250,8 @@ def _emit(fills: Sequence[_RoleFill], context: PassContext) -> None:
 
 def _first_reader(fill: _RoleFill) -> ir.Operation:
     """The first op of the fill's block that is, or holds, a matrix instruction reading it."""
-    return _first(filter(is_product, readers(fill.store.dst)), fill.block)
-
-
-def _first(users: Iterable[ir.OpView], block: ir.Block) -> ir.Operation:
-    """The first op of a block that is, or holds, one of `users`."""
-    around = [in_block(user.operation, block) for user in users]
-    return next(view.operation for view in block.operations if view.operation in around)
+    products = filter(is_product, readers(fill.store.dst))
+    return first_in(fill.block, (product.operation for product in products))
 
 
 def _wait_beside(reader: ir.Operation) -> RingWaitOp | None:
@@ -258,8 +259,9 @@ def _wait_beside(reader: ir.Operation) -> RingWaitOp | None:
     none."""
     for wait in of_kind(reader.block.operations, RingWaitOp):
         brought = [load.dst for load in users(wait.ring, TmaLoadOp)]
-        waiting = [r for dst in brought for r in readers(dst) if not isinstance(r, TmaLoadOp)]
-        if waiting and _first(waiting, reader.block) == reader:
+        users_of_slots = (r for dst in brought for r in readers(dst))
+        waiting = [r.operation for r in users_of_slots if not isinstance(r, TmaLoadOp)]
+        if waiting and first_in(reader.block, waiting) == reader:
             return wait
     return None
 
