@@ -52,7 +52,7 @@ from tilec.passes.copies.window_places import Place, View, places_of, total, vie
 from tilec.passes.demands.kernels import has_narrow_indices
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.op_tables import OpMap
-from tilec.passes.rewriting.scalars import binary, compare, create, less
+from tilec.passes.rewriting.scalars import binary, compare, less, select
 from tilec.passes.rewriting.walk import find_ops, kernel_of
 
 
@@ -123,9 +123,7 @@ def _load(
     why = "more than stores that leave it out reads what lies beyond the window"
     context.report.add("window", load.operation, "masked behind the load", why)
     with ir.InsertionPoint.after(load.operation), load.operation.location:
-        kept = create(
-            "arith.select", [all_of(masks), load.result, _padding(load)], load.result.type
-        )
+        kept = select(all_of(masks), load.result, _padding(load))
     load.result.replace_all_uses_except(kept, kept.owner.operation)
 
 

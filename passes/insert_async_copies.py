@@ -39,15 +39,14 @@ from tilec.dialects.gpu_tile import (
     ThreadCopy,
     TmaLoadOp,
 )
-from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_of
+from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.tile import ArrayOp
-from tilec.dialects.types import is_tile, shape
+from tilec.dialects.types import is_tile
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.addresses_ahead import ADDRESS_OPS, address_ops
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard
-from tilec.passes.analysis.vector_width import element_bytes
 from tilec.passes.contract import Level, PassContext, Report, kernel_pass
 from tilec.passes.copies.buffer_fills import (
     Read,
@@ -63,7 +62,7 @@ from tilec.passes.copies.copies_beside import plan_copies_beside
 from tilec.passes.copies.masked_copies import move_in_front
 from tilec.passes.copies.tensor_copies import TensorCopy, emit_tensor_copies, plan_tensor_copy
 from tilec.passes.demands.loops import STAGES, demands_roles, forbids_roles
-from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import find_ops, uses_behind
@@ -253,7 +252,7 @@ def _copy(
     home = next((f.store.dst for f in uses.fills if f.dims == dims_of(load)), None)
     own = None
     if uses.in_registers and home is None and demanded:
-        own = _own_buffer(load)
+        own = buffer_for(load.result)
         targets.append((own, dims_of(load)))
     bytes_, reason = _bytes_or_reason(load, uses, targets, demanded, facts, context)
     if reason is not None:
@@ -303,12 +302,6 @@ def _why_not_ahead(load: Read) -> str | None:
     if isinstance(found, str):
         return found
     return read_ahead_hazard(loop, [load.src], "the loop")
-
-
-def _own_buffer(load: Read) -> BufferType:
-    bytes_ = element_bytes(load.src)
-    layout = choose_shared_layout(shape(load.result), bytes_, (layout_of(load.result),))
-    return BufferType.of(load.result, layout)
 
 
 def _erase(load: Read, uses: Uses, back: ir.Value | None) -> None:

@@ -53,7 +53,7 @@ from tilec.passes.layouts.candidates import access_cost, blocked_layout, store_r
 from tilec.passes.layouts.maps import part_layout
 from tilec.passes.programs.sum_parts import comes_in_turns
 from tilec.passes.rewriting.loops import are_alternatives, enclosing_ops, is_program_loop
-from tilec.passes.rewriting.scalars import create, i32_constant
+from tilec.passes.rewriting.scalars import binary, i32_constant
 from tilec.passes.rewriting.walk import find_ops
 
 SCATTERED = 1.5
@@ -258,7 +258,7 @@ def _emit(store: tile.StoreOp, function: ir.Operation) -> None:
             corner = list(at)
             if number:
                 step = i32_constant(number * plan.buffer.shape[plan.row])
-                corner[axis] = create("arith.addi", [at[axis], step], step.type)
+                corner[axis] = binary("arith.addi", at[axis], step)
             buffer = SlotOp.build(ring, i32_constant(number % slots))
             WarpTmaStoreOp.build(part, buffer, tensor_map, corner, pending=slots - 1)
     conversion = None if held == store.value else store.value.owner.operation

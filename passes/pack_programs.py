@@ -53,7 +53,7 @@ from tilec.passes.demands.kernels import (
 from tilec.passes.programs.packing import why_alone
 from tilec.passes.programs.program_relations import have_uneven_loops
 from tilec.passes.rewriting.control import for_loop
-from tilec.passes.rewriting.scalars import binary, constant, create, less
+from tilec.passes.rewriting.scalars import as_type, binary, constant, less, select
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import find_ops
 
@@ -113,7 +113,7 @@ def _pack(function: ir.Operation, context: PassContext, programs: int) -> None:
     with ir.InsertionPoint.at_block_begin(entry), function.location:
         x, y, z = (NumProgramsOp.build(axis=axis) for axis in range(3))
         cta, ctas, own, warps = (
-            create("arith.index_cast", [op.build()], index)
+            as_type(op.build(), index)
             for op in (CtaIdOp, NumCtasOp, ProgramInCtaOp, NumProgramsInCtaOp)
         )
         step, others = binary("arith.muli", ctas, warps), binary("arith.muli", y, z)
@@ -121,7 +121,7 @@ def _pack(function: ir.Operation, context: PassContext, programs: int) -> None:
         apart = binary("arith.addi", cta, binary("arith.muli", ctas, own))
         side = binary("arith.addi", binary("arith.muli", cta, warps), own)
         is_many = less(binary("arith.muli", step, constant(index, MANY_ROUNDS)), total)
-        first = create("arith.select", [is_many, side, apart], index)
+        first = select(is_many, side, apart)
         if {op.opview.axis for op in ids} <= {0}:
             # Programs along the others do all the same: no division says which this is.
             end, places = _walk(first, x, step, others)

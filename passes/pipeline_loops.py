@@ -79,7 +79,14 @@ from tilec.passes.rewriting.loops import (
     with_iteration_arguments,
 )
 from tilec.passes.rewriting.rings import make_ring
-from tilec.passes.rewriting.scalars import binary, constant, create, i32_constant, less, truth_of
+from tilec.passes.rewriting.scalars import (
+    binary,
+    constant,
+    i32_constant,
+    less,
+    select,
+    truth_of,
+)
 from tilec.passes.rewriting.walk import all_ops, find_ops
 
 
@@ -304,7 +311,7 @@ class _Expansion:
         """
         exists = less(at, self.upper)
         if places is not None and any(map(_is_vouched_for, self.plan.addresses)):
-            at = create("arith.select", [exists, at, self.induction], at.type)
+            at = select(exists, at, self.induction)
         slots = {buffer: SlotOp.build(whole, slot) for buffer, whole in self.buffers.items()}
         mapped = {self.induction: at, **slots}
         for op in self.plan.addresses:

@@ -42,7 +42,7 @@ from tilec.passes.rewriting.loops import (
     terminator,
     with_iteration_arguments,
 )
-from tilec.passes.rewriting.scalars import binary, constant, create, less, negated
+from tilec.passes.rewriting.scalars import binary, constant, create, less, negated, select
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import ops_named
 
@@ -202,16 +202,12 @@ def _following(digits: list[_Digit], carried: list[ir.Value]) -> list[ir.Value]:
         kind = quotient.type
         more = binary("arith.addi", remainder, constant(kind, 1))
         full = negated(less(more, digit.divisor))
-        rest = _either(full, constant(kind, 0), more)
+        rest = select(full, constant(kind, 0), more)
         if digit.below is not None:
             counted = overflows[digit.below]
             full = binary("arith.andi", counted, full)
-            rest = _either(counted, rest, remainder)
+            rest = select(counted, rest, remainder)
         overflows.append(full)
         up = binary("arith.addi", quotient, constant(kind, 1))
-        found += [_either(full, up, quotient), rest]
+        found += [select(full, up, quotient), rest]
     return found
-
-
-def _either(condition: ir.Value, first: ir.Value, second: ir.Value) -> ir.Value:
-    return create("arith.select", [condition, first, second], first.type)

@@ -92,7 +92,7 @@ from tilec.passes.programs.program_relations import (
 from tilec.passes.rewriting.control import for_loop, run_only_if
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import innermost_loop
-from tilec.passes.rewriting.scalars import binary, create, less
+from tilec.passes.rewriting.scalars import as_type, binary, less, select
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import all_ops
 from tilec.terms.demands import ORDER
@@ -308,11 +308,11 @@ def _in_line(
     i32 = ir.IntegerType.get_signless(32)
     kept = [view.operation for view in entry.operations]
     *body, _ = kept
-    programs = [_cast(NumProgramsOp.build(axis=axis), i32) for axis in range(3)]
+    programs = [as_type(NumProgramsOp.build(axis=axis), i32) for axis in range(3)]
     sizes = [_ceil(size, part) for size, part in zip(programs, cluster, strict=True)]
-    plane = create("arith.muli", [sizes[0], sizes[1]], i32)
+    plane = binary("arith.muli", sizes[0], sizes[1])
     if persistent:
-        total = create("arith.muli", [plane, sizes[2]], i32)
+        total = binary("arith.muli", plane, sizes[2])
         first, step = (CtaIdOp, NumCtasOp) if cluster == ALONE else (ClusterIdOp, NumClustersOp)
         bounds = [first.build(), total, step.build()]
         _, block = for_loop(bounds)
@@ -323,16 +323,16 @@ def _in_line(
     with inner:
         if uneven:
             linear = from_both_ends(linear, *bounds[1:])
-        z = create("arith.divui", [linear, plane], i32)
-        rest = create("arith.remui", [linear, plane], i32)
+        z = binary("arith.divui", linear, plane)
+        rest = binary("arith.remui", linear, plane)
         if order is not None:
             places = list(_order(rest, sizes[0], sizes[1], order, cluster[0]))
         else:
-            y = create("arith.divui", [rest, sizes[0]], i32)
-            places = [create("arith.remui", [rest, sizes[0]], i32), y]
+            y = binary("arith.divui", rest, sizes[0])
+            places = [binary("arith.remui", rest, sizes[0]), y]
         places.append(z)
         inside = [_own(places, programs, cluster, axis) for axis in range(3) if cluster[axis] > 1]
-        places = [_cast(place, ir.IndexType.get()) for place in places]
+        places = [as_type(place, ir.IndexType.get()) for place in places]
     if persistent:
         with inner:
             end = ir.Operation.create("scf.yield")
@@ -364,7 +364,7 @@ def _own(
     first = binary("arith.muli", places[axis], cluster[axis])
     own = binary("arith.addi", first, ClusterPositionOp.build(axis=axis))
     inside = less(own, programs[axis])
-    places[axis] = create("arith.select", [inside, own, first], own.type)
+    places[axis] = select(inside, own, first)
     return inside
 
 
@@ -385,10 +385,10 @@ def _ceil(size: ir.Value, part: int) -> ir.Value:
 
 def _grouped(order: ProgramOrder) -> list[ir.Value]:
     i32, index = ir.IntegerType.get_signless(32), ir.IndexType.get()
-    x, y = (_cast(ProgramIdOp.build(axis=axis), i32) for axis in (0, 1))
-    rows, columns = (_cast(NumProgramsOp.build(axis=axis), i32) for axis in (0, 1))
-    linear = create("arith.addi", [x, create("arith.muli", [y, rows], i32)], i32)
-    return [_cast(value, index) for value in _order(linear, rows, columns, order)]
+    x, y = (as_type(ProgramIdOp.build(axis=axis), i32) for axis in (0, 1))
+    rows, columns = (as_type(NumProgramsOp.build(axis=axis), i32) for axis in (0, 1))
+    linear = binary("arith.addi", x, binary("arith.muli", y, rows))
+    return [as_type(value, index) for value in _order(linear, rows, columns, order)]
 
 
 def _order(
@@ -399,7 +399,3 @@ def _order(
     if order.name == "hilbert":
         group = power_below(group)
     return TileOrderOp.build(linear, rows, columns, order=order.name, group=group)
-
-
-def _cast(value: ir.Value, type_: ir.Type) -> ir.Value:
-    return create("arith.index_cast", [value], type_)

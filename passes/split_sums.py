@@ -69,7 +69,7 @@ from tilec.passes.programs.sum_parts import (
 from tilec.passes.rewriting.control import run_only_if
 from tilec.passes.rewriting.free_ops import drop_unused
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.scalars import binary, constant, create, equal
+from tilec.passes.rewriting.scalars import as_type, binary, constant, create, equal
 from tilec.passes.rewriting.values import retype
 from tilec.passes.rows.row_edits import begin_at
 from tilec.terms.demands import SUM_PARTS
@@ -194,9 +194,7 @@ class _Stripes:
 
     def _moved(self, iota: ir.Value) -> ir.Value:
         """Coordinates from those of this CTA's stripe on."""
-        by = self._first
-        if element(iota) != by.type:
-            by = create("arith.index_cast", [by], element(iota))
+        by = as_type(self._first, element(iota))
         return binary("arith.addi", iota, create("tensor.splat", [by], iota.type))
 
 
@@ -205,7 +203,7 @@ def _shorten(loop: ir.Operation, part: ir.Value, parts: int) -> None:
     low, high, step = list(loop.operands)[:3]
     with ir.InsertionPoint(loop), loop.location:
         one, all_parts = constant(step.type, 1), constant(step.type, parts)
-        part = part if part.type == step.type else create("arith.index_cast", [part], step.type)
+        part = as_type(part, step.type)
         length = binary("arith.subi", high, low)
         rounded = binary("arith.addi", length, binary("arith.subi", step, one))
         steps = binary("arith.divsi", rounded, step)

@@ -53,7 +53,7 @@ from tilec.passes.demands.kernels import (
 )
 from tilec.passes.rewriting.loops import behind, find_loops, terminator
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.scalars import binary, constant, create
+from tilec.passes.rewriting.scalars import as_type, binary, constant, create
 from tilec.passes.rewriting.walk import all_ops, blocks_in
 
 ITERATIONS_AHEAD = 16
@@ -364,7 +364,7 @@ class _Widening:
         with ir.InsertionPoint(op), op.location:
             if known is not None:
                 return constant(self.i64, known)
-            return create("arith.index_cast", [value], self._wide_type(value))
+            return as_type(value, self._wide_type(value))
 
     def _unify(self, op: ir.Operation) -> None:
         """Gives all indices of an op i64 if one of them needs it; a result that fits becomes an
@@ -398,7 +398,7 @@ class _Widening:
         value = op.operands[number]
         with ir.InsertionPoint(op), op.location:
             bounded = clamped(value, *self.known[value])
-            op.operands[number] = create("arith.index_cast", [bounded], ir.IndexType.get())
+            op.operands[number] = as_type(bounded, ir.IndexType.get())
 
     def _inline_ptx(self, op: tile.InlinePtxOp) -> None:
         """An index goes into a register of 64 bits as it is, into narrower ones cut."""
@@ -408,4 +408,4 @@ class _Widening:
             if value in self.wide and letter != "l":
                 kind = with_element(value, index) if is_tile(value) else index
                 with ir.InsertionPoint(op.operation):
-                    op.operation.operands[number] = create("arith.index_cast", [value], kind)
+                    op.operation.operands[number] = as_type(value, kind)

@@ -42,7 +42,7 @@ from tilec.passes.analysis.vector_width import element_bytes
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap
-from tilec.passes.rewriting.scalars import binary, constant, create, less
+from tilec.passes.rewriting.scalars import binary, constant, less, select
 from tilec.passes.rows.row_edits import begin_at, move_columns
 from tilec.passes.rows.row_kernels import Access, RowKernel, find_rows, is_row, row_axis
 from tilec.passes.rows.wrapped_rows import longest_shift, may_wrap
@@ -118,4 +118,4 @@ def _wrapped(size: int, columns: ir.Value, by: ir.Value) -> ir.Value:
     column = binary("arith.subi", columns, by)
     around = binary("arith.addi", column, size)
     is_front = less(column, 0)
-    return create("arith.select", [is_front, around, column], column.type)
+    return select(is_front, around, column)

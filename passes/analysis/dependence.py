@@ -40,6 +40,19 @@ def ops_behind(
             todo += terminator(block).operands
 
 
+def needed_inside(values: Iterable[ir.Value], block: ir.Block) -> list[ir.Operation]:
+    """The ops of a block that values follow from, in order."""
+    needed, pending = OpSet(), list(values)
+    while pending:
+        op = defining_op(pending.pop())
+        if op is None or op.block != block:
+            continue
+        if op not in needed:
+            needed.add(op)
+            pending += op.operands
+    return [view.operation for view in block.operations if view.operation in needed]
+
+
 def _behind_argument(argument: ir.BlockArgument) -> list[ir.Value]:
     """Finds what the value of a loop's block argument is made of: the loop's bounds, its first
     value, and what an iteration gives."""

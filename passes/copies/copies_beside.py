@@ -23,14 +23,13 @@ from tilec.dialects.effects import is_fill, is_product
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import BufferLoadOp, BufferStoreOp, ConvertLayoutOp
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
-from tilec.dialects.types import is_tile, shape
+from tilec.dialects.types import is_tile
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
-from tilec.passes.analysis.vector_width import element_bytes
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.buffer_fills import uses_of, why_no_copy
 from tilec.passes.copies.tensor_copies import TensorCopy, plan_tensor_copy, why_no_tensor_copy
-from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.rewriting.buffers import stored
 from tilec.passes.rewriting.loops import behind, first_in
 from tilec.passes.rewriting.op_tables import OpSet
@@ -71,9 +70,7 @@ def plan_copies_beside(
 
 def _buffer_for(load: tile.LoadOp) -> BufferType:
     """Where the tile lies as its readers like it best."""
-    layouts = tuple(layout_of(value) for value, _ in _readers(load)) or (layout_of(load.result),)
-    layout = choose_shared_layout(shape(load.result), element_bytes(load.src), layouts)
-    return BufferType.of(load.result, layout)
+    return buffer_for(load.result, *(layout_of(value) for value, _ in _readers(load)))
 
 
 def _becomes_operand(load: tile.LoadOp) -> bool:

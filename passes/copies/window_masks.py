@@ -15,7 +15,7 @@ from tilec.dialects.tile import BroadcastOp, IotaOp
 from tilec.dialects.types import encoding, shape, tile, with_element
 from tilec.passes.analysis.signs import Signs
 from tilec.passes.copies.window_places import Place
-from tilec.passes.rewriting.scalars import binary, compare, constant, create, less
+from tilec.passes.rewriting.scalars import as_type, binary, compare, constant, create, less
 
 
 def tests_of(places: Sequence[Place], signs: Signs) -> list[ir.Value]:
@@ -51,9 +51,7 @@ def filled(number: ir.Value, beside: ir.Value) -> ir.Value:
 
 def as_index(numbers: ir.Value) -> ir.Value:
     """A tile of integers as indices."""
-    if numbers.type.element_type == ir.IndexType.get():
-        return numbers
-    return create("arith.index_cast", [numbers], with_element(numbers, ir.IndexType.get()))
+    return as_type(numbers, with_element(numbers, ir.IndexType.get()))
 
 
 def _tests(place: Place, signs: Signs) -> list[ir.Value]:
@@ -96,7 +94,7 @@ def _up_to_end(place: Place) -> ir.Value:
 
 def _as_i32(count: ir.Value) -> ir.Value:
     """An index that is no larger than a tile."""
-    return create("arith.index_cast", [count], ir.IntegerType.get_signless(32))
+    return as_type(count, ir.IntegerType.get_signless(32))
 
 
 def _count(axis: int, beside: ir.Value) -> ir.Value:

@@ -51,7 +51,7 @@ from tilec.hardware.shared_layout import strided
 from tilec.hardware.tensor_tiles import SCALE_ROWS, SCALES_COPY, scales_image, scales_layout
 from tilec.passes.contract import PassContext
 from tilec.passes.dots.operand_buffers import staged_as
-from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.layouts.maps import row_major_number
 from tilec.passes.rewriting.buffers import stored, view_part
 from tilec.passes.rewriting.values import replace_op
@@ -100,8 +100,7 @@ def _scale_fragments(
     fragment = scale_layout(row, layout_of(dot.acc), sizes[1 - axis], axis)
     buffer = _arranged(dot, value, axis, side, context)
     if buffer is None:
-        shared = choose_shared_layout(sizes, 1, (layout_of(value),), ((fragment, sizes),))
-        type_ = BufferType.of(value, shared)
+        type_ = buffer_for(value, fragments=((fragment, sizes),))
         why = "the lanes that hold them did not load them"
         buffer = staged_as(dot, value, type_, context, side, why)
     view = view_part(buffer, [0] * len(sizes), sizes)

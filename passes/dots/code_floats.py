@@ -14,7 +14,7 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.types import is_tile, shape, with_element, with_shape
-from tilec.passes.rewriting.scalars import binary, constant, create, equal
+from tilec.passes.rewriting.scalars import binary, constant, create, equal, select
 
 E8M0, E8M0_ONE = "e8m0", 127
 """Exponents of 2, and that of 1: their bias (OCP Microscaling Formats v1.0, 5.4)."""
@@ -46,7 +46,7 @@ def decode(code: ir.Value, name: str) -> ir.Value:
     bits = form.exponent + form.mantissa
     magnitude = _shifted(_masked(wide, (1 << bits) - 1), 7 - form.mantissa)
     sign = _shifted(_masked(wide, 1 << bits), 15 - bits)
-    number = create("arith.ori", [magnitude, sign], wide.type)
+    number = binary("arith.ori", magnitude, sign)
     small = create("arith.bitcast", [number], _bf16(wide))
     return binary("arith.mulf", small, constant(small.type, 2.0 ** (127 - form.bias)))
 
@@ -56,7 +56,7 @@ def _power_of_two(wide: ir.Value) -> ir.Value:
     exponent = _shifted(wide, 7)
     for code, bits in ((0, 0x40), (255, 0x7FC0)):
         special = constant(wide.type, bits)
-        exponent = create("arith.select", [equal(wide, code), special, exponent], wide.type)
+        exponent = select(equal(wide, code), special, exponent)
     return create("arith.bitcast", [exponent], _bf16(wide))
 
 

@@ -44,7 +44,7 @@ from tilec.passes.lower_to_nvvm.indexed import Elements
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.control import either, while_loop
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.scalars import both, compare, create
+from tilec.passes.rewriting.scalars import both, compare, create, select
 
 _LETTER = {16: "h", 32: "r", 64: "l"}
 _INTEGER_KINDS = {
@@ -295,7 +295,7 @@ def _order_as_integers(
     unordered = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 14)  # arith.cmpf uno
     is_nan = create("arith.cmpf", [value, value], state.i1, predicate=unordered)
     word = create("arith.bitcast", [value], integer)
-    word = create("arith.select", [is_nan, winner, word], integer)
+    word = select(is_nan, winner, word)
     zero = state.constant(integer, 0)
     negative = compare("slt", word, zero)
     positive = compare("sle", zero, word)

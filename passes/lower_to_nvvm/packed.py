@@ -30,7 +30,7 @@ from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import number_of
 from tilec.passes.lower_to_nvvm.access import call_intrinsic, elements_of, vector_of
 from tilec.passes.lower_to_nvvm.state import Lowering
-from tilec.passes.rewriting.scalars import as_signed, create
+from tilec.passes.rewriting.scalars import as_signed, binary, create
 
 _FLOATS = ("arith.addf", "arith.subf", "arith.mulf")
 _BITS = ("arith.andi", "arith.ori", "arith.xori")
@@ -258,13 +258,13 @@ def _to_bf16(word: ir.Value, is_signed: bool, type_: ir.Type, state: Lowering) -
     upper = _numbers(_masked(word, _SIGN, state), "bf16", type_, state)
     if not is_signed:
         all_ = _both(256.0, type_, state)
-        upper = [create("arith.subf", [all_, pair], type_) for pair in upper]
-    return [create("arith.subf", [a, b], type_) for a, b in zip(low, upper, strict=True)]
+        upper = [binary("arith.subf", all_, pair) for pair in upper]
+    return [binary("arith.subf", a, b) for a, b in zip(low, upper, strict=True)]
 
 
 def _minus(pairs: Words, number: float, type_: ir.Type, state: Lowering) -> Words:
     taken = _both(number, type_, state)
-    return [create("arith.subf", [pair, taken], type_) for pair in pairs]
+    return [binary("arith.subf", pair, taken) for pair in pairs]
 
 
 def _numbers(word: ir.Value, to: str, type_: ir.Type, state: Lowering) -> Words:

@@ -18,7 +18,7 @@ from tilec.passes.layouts.maps import join_registers, reshape_registers
 from tilec.passes.layouts.partners import partners
 from tilec.passes.lower_to_nvvm.shuffle import shuffle
 from tilec.passes.lower_to_nvvm.state import Lowering
-from tilec.passes.rewriting.scalars import create, resized
+from tilec.passes.rewriting.scalars import binary, resized
 
 
 def lower_iota(op: tile.IotaOp, state: Lowering) -> None:
@@ -32,7 +32,7 @@ def lower_iota(op: tile.IotaOp, state: Lowering) -> None:
         step = offsets[op.axis]
         if step not in made:
             constant = state.constant(scalar, step)
-            made[step] = create("arith.addi", [base, constant], scalar) if step else base
+            made[step] = binary("arith.addi", base, constant) if step else base
     state.values[op.result] = [made[o[op.axis]] for o in layout.value_coordinates(rank)]
 
 

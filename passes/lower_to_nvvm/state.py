@@ -26,7 +26,7 @@ from tilec.hardware.sizes import WARP_SIZE
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.contract import PassContext
-from tilec.passes.rewriting.scalars import both, compare, constant, create, resized
+from tilec.passes.rewriting.scalars import binary, both, compare, constant, create, resized
 
 Registers = list[ir.Value]
 
@@ -242,7 +242,7 @@ class Lowering:
         def compute() -> ir.Value:
             number = self.special("tid.x")
             first = self.arith("andi", number, WARP_SIZE - self.lanes)
-            return create("arith.shli", [self.i32_constant((1 << self.lanes) - 1), first], self.i32)
+            return binary("arith.shli", self.i32_constant((1 << self.lanes) - 1), first)
 
         return self._number("members", compute)
 

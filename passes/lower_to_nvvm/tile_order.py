@@ -6,7 +6,7 @@ from mlir import ir
 
 from tilec.dialects import gpu_tile
 from tilec.passes.lower_to_nvvm.state import Lowering
-from tilec.passes.rewriting.scalars import compare, create
+from tilec.passes.rewriting.scalars import compare, create, select
 
 
 def lower_tile_order(op: gpu_tile.TileOrderOp, state: Lowering) -> None:
@@ -40,7 +40,7 @@ def _along_the_curve(
 ) -> tuple[ir.Value, ir.Value]:
     """Gives row and column of tile `inside` of a group of rows: in squares along Hilbert's curve,
     which ends beside the next square's begin; `otherwise` where no whole square is left."""
-    i32, constant = state.i32, state.i32_constant
+    constant = state.i32_constant
     bits = 2 * (side.bit_length() - 1)
     height, columns = sizes
     square = state.arith("shrui", inside, bits)
@@ -52,8 +52,8 @@ def _along_the_curve(
     place = state.arith("andi", inside, side * side - 1)
     column, row = _hilbert(place, side, state)
     column = state.arith("addi", begin, column)
-    row = create("arith.select", [is_whole, row, otherwise[0]], i32)
-    return row, create("arith.select", [is_whole, column, otherwise[1]], i32)
+    row = select(is_whole, row, otherwise[0])
+    return row, select(is_whole, column, otherwise[1])
 
 
 def _hilbert(place: ir.Value, side: int, state: Lowering) -> tuple[ir.Value, ir.Value]:
@@ -69,8 +69,8 @@ def _hilbert(place: ir.Value, side: int, state: Lowering) -> tuple[ir.Value, ir.
         is_right = create("arith.trunci", [right], state.i1)
         is_turned = state.arith("andi", is_low, is_right)
         last = constant(size - 1)
-        x = create("arith.select", [is_turned, state.arith("subi", last, x), x], i32)
-        y = create("arith.select", [is_turned, state.arith("subi", last, y), y], i32)
+        x = select(is_turned, state.arith("subi", last, x), x)
+        y = select(is_turned, state.arith("subi", last, y), y)
         x, y = (create("arith.select", [is_low, *pair], i32) for pair in ((y, x), (x, y)))
         x = state.arith("addi", x, state.arith("muli", right, size))
         y = state.arith("addi", y, state.arith("muli", up, size))

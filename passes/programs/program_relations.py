@@ -14,7 +14,7 @@ from tilec.dialects.types import shape
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.loops import enclosing_ops, find_loops, innermost_loop, terminator
-from tilec.passes.rewriting.scalars import binary, create, i32_constant
+from tilec.passes.rewriting.scalars import binary, create, i32_constant, select
 from tilec.passes.rewriting.walk import blocks_in, find_ops
 
 _COMPARING = ("arith.cmpi", "arith.cmpf")
@@ -145,6 +145,6 @@ def from_both_ends(number: ir.Value, total: ir.Value, ctas: ir.Value) -> ir.Valu
     front = binary("arith.subi", number, binary("arith.muli", even, ctas))
     back = binary("arith.subi", binary("arith.subi", total, 1), front)
     odd = create("arith.trunci", [turns], ir.IntegerType.get_signless(1))
-    program = create("arith.select", [odd, back, front], number.type)
+    program = select(odd, back, front)
     # It never is negative anyway; this lets the compiler know.
-    return create("arith.maxsi", [program, i32_constant(0)], number.type)
+    return binary("arith.maxsi", program, i32_constant(0))

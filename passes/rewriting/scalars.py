@@ -103,6 +103,11 @@ def resized(value: ir.Value, integer: ir.Type, *, signed: bool = True) -> ir.Val
     return create(name, [value], integer)
 
 
+def as_type(value: ir.Value, type_: ir.Type) -> ir.Value:
+    """An integer or index, or a tile of them, as one of another type, of which one may be index."""
+    return value if value.type == type_ else create("arith.index_cast", [value], type_)
+
+
 def as_signed(bits: int, width: int) -> int:
     """The number that so many bits are in two's complement."""
     return bits - (1 << width) if bits >> (width - 1) else bits

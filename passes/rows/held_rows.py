@@ -33,10 +33,10 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op
 from tilec.dialects.effects import whole_of, written_by
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import is_tile, shape
+from tilec.passes.analysis.dependence import needed_inside
 from tilec.passes.rewriting.free_ops import is_scalar
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.op_tables import OpMap, order_of
@@ -145,13 +145,6 @@ def _makers(
     between = [op for op in order if order[first] <= order[op] < order[load]]
     if any(_writes(op, load.opview.src) for op in between):
         return None
-    found, pending = [load], list(load.operands)
-    while pending:
-        op = defining_op(pending.pop())
-        if op is None or op.block != load.block or order[op] < order[first] or op in found:
-            continue
-        if not (is_scalar(op) or op.name == "tensor.extract"):
-            return None
-        found.append(op)
-        pending += op.operands
-    return sorted(found, key=lambda op: order[op])
+    needed = [op for op in needed_inside(load.operands, load.block) if order[op] >= order[first]]
+    able = all(is_scalar(op) or op.name == "tensor.extract" for op in needed)
+    return [*needed, load] if able else None
