@@ -42,7 +42,6 @@ several rings.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
 from mlir import ir
 
@@ -180,5 +179,4 @@ def _split(role: RoleOp, found: _Loads) -> None:
 
 def _slot_bytes(copy: ir.Operation) -> int:
     """The bytes that arrive in a slot of the CTA's ring, whichever CTAs of a cluster load them."""
-    ring = buffer_of(alloc_of(copy.opview.dst).result)
-    return prod(ring.slot().shape) * ring.element_bytes
+    return buffer_of(alloc_of(copy.opview.dst).result).slot().tile_bytes

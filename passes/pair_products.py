@@ -281,7 +281,7 @@ class _Rewrite:
     def _announce(self) -> None:
         """The even CTA's full slots count the bytes of both."""
         for ring in self._rings:
-            bytes_ = 2 * sum(_tile_bytes(load.dst) for load in users(ring, TmaPairLoadOp))
+            bytes_ = 2 * sum(buffer_of(load.dst).tile_bytes for load in users(ring, TmaPairLoadOp))
             for announce in users(ring, RingAnnounceOp):
                 with ir.InsertionPoint(announce), only_if(self._is_even):
                     RingAnnounceOp.build(ring, announce.slot, bytes=bytes_)
@@ -350,11 +350,3 @@ class _Rewrite:
             with ir.InsertionPoint(end), end.location, only_if(self._is_even) as place:
                 for op in own:
                     op.move_before(place)
-
-
-def _tile_bytes(buffer: ir.Value) -> int:
-    parsed = buffer_of(buffer)
-    total = parsed.element_bytes
-    for size in parsed.shape:
-        total *= size
-    return total

@@ -70,6 +70,7 @@ from tilec.passes.rewriting.loops import (
     behind,
     enclosing_ops,
     find_loops,
+    inits_of,
     is_program_loop,
     replace_yield,
     terminator,
@@ -164,7 +165,7 @@ def _rewrite(reader: _Reader, answers: _Answers, *, asks: bool) -> None:
     loop = reader.loop
     old = loop.regions[0].blocks[0]
     i1, i32 = ir.IntegerType.get_signless(1), ir.IntegerType.get_signless(32)
-    carried = list(loop.operands)[3:]
+    carried = inits_of(loop)
     types = [i32, i32, *(value.type for value in carried)]
     with ir.InsertionPoint(loop), loop.location:
         inits = [constant(i1, 1), loop.operands[0], i32_constant(0), *carried]

@@ -54,7 +54,7 @@ from tilec.passes.layouts.maps import broadcast_source, expanded, reshaped
 from tilec.passes.layouts.partners import partners
 from tilec.passes.layouts.scan_layout import split_levels
 from tilec.passes.rewriting.buffers import stored
-from tilec.passes.rewriting.loops import behind
+from tilec.passes.rewriting.loops import behind, carried_by
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import binary, constant
 from tilec.passes.rewriting.values import replace_op
@@ -228,7 +228,7 @@ def _sum_of_loop(op: tile.HistogramOp) -> _LoopSum | None:
     if add is None or add.name != "arith.addi" or add.block != op.operation.block:
         return None
     argument = add.operands[add.operands[0] == op.result]
-    carried = list(loop.regions[0].blocks[0].arguments)[1:]
+    carried = carried_by(loop)
     use = only_use(add.results[0])
     if argument not in carried or only_use(argument) is None or use is None:
         return None

@@ -6,6 +6,7 @@ from mlir import ir
 
 from tilec.dialects.def_use import defining_op
 from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.rewriting.loops import inits_of
 from tilec.passes.rewriting.scalars import as_type, binary, constant, less, select
 from tilec.passes.rewriting.walk import blocks_in
 
@@ -38,7 +39,7 @@ def _fold_counting(loop: ir.Operation) -> None:
         return
     with ir.InsertionPoint(loop), loop.location:
         trips = _trip_count(loop)
-        for result, init, step in zip(loop.results, list(loop.operands)[3:], added, strict=True):
+        for result, init, step in zip(loop.results, inits_of(loop), added, strict=True):
             whole = binary("arith.muli", trips, step)
             whole = as_type(whole, init.type)
             result.replace_all_uses_with(binary("arith.addi", init, whole))

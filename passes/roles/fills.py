@@ -43,7 +43,6 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.ring import COPIES
 from tilec.dialects.gpu_tile.types import buffer_of, is_tensor_buffer
-from tilec.dialects.types import shape
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import Divisibility
@@ -63,6 +62,7 @@ from tilec.passes.copies.buffer_fills import (
     readers,
     why_no_copy,
 )
+from tilec.passes.layouts.components import is_thin
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.loops import (
     add_counter,
@@ -135,15 +135,10 @@ def worthwhile_fills(
 
 def _from_vectors(function: ir.Operation, store: BufferStoreOp, facts: Divisibility) -> bool:
     """Whether a store's tile is computed from what is loaded in words or more."""
-    loads = (op for op in loads_for(function, store) if not _is_thin(op))
+    loads = (op for op in loads_for(function, store) if not is_thin(op.operation.results[0]))
     widths = [_width(op, facts) * element_bytes(op.src) for op in loads]
     computed = bool(widths) and not _is_loaded(store.value)
     return computed and all(width >= SMALLEST_COPY for width in widths)
-
-
-def _is_thin(op: Read) -> bool:
-    """Whether an op loads a row, a column or an element, as scales are."""
-    return sum(size > 1 for size in shape(op.operation.results[0])) < 2
 
 
 def _is_loaded(value: ir.Value) -> bool:
