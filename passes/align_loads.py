@@ -36,34 +36,33 @@ from tilec.dialects.tile import LoadOp
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.shifted_loads import ShiftedLoad, along_rows, find_shifted, row_offset
 from tilec.passes.analysis.vector_width import access_width, contiguous_dim
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.layouts.runs import register_run
 from tilec.passes.rewriting.op_tables import OpMap
-from tilec.passes.rewriting.scalars import binary, constant
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.scalars import binary
+from tilec.passes.rewriting.walk import find_ops
 
 _SAID = ("dims", "padding", "options")
 """What two loads of the same elements say alike."""
 
 
-@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
-def align_loads(module: ir.Module, context: PassContext) -> None:
+@kernel_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+def align_loads(function: ir.Operation, context: PassContext) -> None:
     """Loads shifted tiles as the aligned vectors that they are parts of."""
-    for function in kernels(module):
-        facts = Divisibility(function)
-        found = find_shifted(function, facts)
-        shifted = OpMap((op, _fitted(op, each)) for op, each in found.items())
-        blocks: dict[ir.Block, _Vectors] = {}
-        arrays = {op.opview.src for op, each in shifted.items() if _gains(op, each, facts)}
-        for op in find_ops(function, LoadOp) if arrays else ():
-            load = op.opview
-            if load.src in arrays and contiguous_dim(load.src, load.dims) is not None:
-                vectors = blocks.setdefault(op.block, _Vectors())
-                each = shifted.pop(op, None)
-                if each is not None and _gains(op, each, facts):
-                    _shift(op, each, vectors, context)
-                else:
-                    vectors.merge(op)
+    facts = Divisibility(function)
+    found = find_shifted(function, facts)
+    shifted = OpMap((op, _fitted(op, each)) for op, each in found.items())
+    blocks: dict[ir.Block, _Vectors] = {}
+    arrays = {op.opview.src for op, each in shifted.items() if _gains(op, each, facts)}
+    for op in find_ops(function, LoadOp) if arrays else ():
+        load = op.opview
+        if load.src in arrays and contiguous_dim(load.src, load.dims) is not None:
+            vectors = blocks.setdefault(op.block, _Vectors())
+            each = shifted.pop(op, None)
+            if each is not None and _gains(op, each, facts):
+                _shift(op, each, vectors, context)
+            else:
+                vectors.merge(op)
 
 
 @dataclass
@@ -98,7 +97,7 @@ class _Vectors:
         if distance == 0:
             return base
         if (base, distance) not in self.offsets:
-            added = binary("arith.addi", base, constant(base.type, distance))
+            added = binary("arith.addi", base, distance)
             self.offsets[base, distance] = added
         return self.offsets[base, distance]
 

@@ -19,25 +19,19 @@ from mlir import ir
 from tilec.messages.diagnostics import DoesNotFit
 from tilec.passes.analysis.lifetimes import find_allocations
 from tilec.passes.analysis.placement import SHARED_BYTES, place
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.walk import kernels
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.BUFFERS,
     ensures=Level.ALLOCATED,
     behind={
         "allocate-tensor-memory": "the address of tensor memory lies in shared memory",
     },
 )
-def allocate_shared(module: ir.Module, context: PassContext) -> None:
+def allocate_shared(function: ir.Operation, context: PassContext) -> None:
     """Fills in offsets. CompileError naming the buffers if they do not fit."""
-    for function in kernels(module):
-        _allocate(function, context)
-
-
-def _allocate(function: ir.Operation, context: PassContext) -> None:
     found = find_allocations(function)
     total = place(found)
     for each in found:

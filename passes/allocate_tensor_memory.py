@@ -41,21 +41,16 @@ from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS
 from tilec.messages.diagnostics import TensorMemoryFull
 from tilec.passes.analysis.lifetimes import find_tensor_allocations
 from tilec.passes.analysis.placement import place, spread
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.walk import all_ops, find_ops, kernels
+from tilec.passes.rewriting.walk import all_ops, find_ops
 
 
-@tile_pass(requires=Level.BUFFERS, ensures=None)
-def allocate_tensor_memory(module: ir.Module, context: PassContext) -> None:
+@kernel_pass(requires=Level.BUFFERS, ensures=None)
+def allocate_tensor_memory(function: ir.Operation, context: PassContext) -> None:
     """Fills in columns. CompileError naming the buffers if they do not fit."""
-    for function in kernels(module):
-        _allocate(function, context)
-
-
-def _allocate(function: ir.Operation, context: PassContext) -> None:
     allocs, reserved = _find(function)
     if not allocs or reserved:
         return

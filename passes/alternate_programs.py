@@ -45,7 +45,7 @@ from mlir import ir
 from tilec.dialects.gpu_tile import RingAcquireOp, RingReleaseOp, RingWaitOp, RoleOp
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.dependence import is_read
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import CONSUMERS, PINGPONG, TEAMS, teams_of
 from tilec.passes.programs.counting_loops import fold_counting_loops
 from tilec.passes.rewriting.locations import error_at
@@ -58,11 +58,11 @@ from tilec.passes.rewriting.loops import (
 )
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.scalars import binary, equal, i32_constant
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import find_ops
 from tilec.passes.roles.program_slice import Slice
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.BUFFERS,
     ensures=Level.BUFFERS,
     behind={
@@ -70,11 +70,10 @@ from tilec.passes.roles.program_slice import Slice
     },
     rings=True,
 )
-def alternate_programs(module: ir.Module, context: PassContext) -> None:
+def alternate_programs(function: ir.Operation, context: PassContext) -> None:
     """Lets two sets of computing warps take programs in turn where the author wants it."""
-    for function in kernels(module):
-        if teams_of(function) > 1:
-            _alternate(function, context)
+    if teams_of(function) > 1:
+        _alternate(function, context)
 
 
 def _alternate(function: ir.Operation, context: PassContext) -> None:
@@ -116,11 +115,11 @@ def _take_turns(load: RoleOp, compute: RoleOp, team: ir.Value, order: ir.Value) 
     ops, end = [view.operation for view in body.operations][:-1], terminator(body)
     *results, _ = end.operands
     with ir.InsertionPoint(end), loop.location:
-        own = equal(binary("arith.andi", number, i32_constant(TEAMS - 1)), team)
+        own = equal(binary("arith.andi", number, TEAMS - 1), team)
         branch = ir.Operation.create(
             "scf.if", results=[value.type for value in results], operands=[own], regions=2
         )
-        following = binary("arith.addi", number, i32_constant(1))
+        following = binary("arith.addi", number, 1)
         taken, passed = (region.blocks.append() for region in branch.regions)
         with ir.InsertionPoint(taken):
             taken_end = ir.Operation.create("scf.yield", operands=results)

@@ -48,16 +48,16 @@ from tilec.dialects.def_use import defining_op, of_kind
 from tilec.dialects.gpu_tile import ClusterSyncOp, RingAcquireOp, RoleOp, Tcgen05MmaOp
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.messages.diagnostics import InternalError
-from tilec.passes.contract import Level, PassContext, show_location, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass, show_location
 from tilec.passes.programs.reached_rings import released_late, unawaited
 from tilec.passes.rewriting.control import for_loop, only_if
 from tilec.passes.rewriting.loops import COUNTED, enclosing_ops, in_block, is_inside, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, i32_constant
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import find_ops
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.ALLOCATED,
     ensures=Level.ALLOCATED,
     behind={
@@ -66,13 +66,8 @@ from tilec.passes.rewriting.walk import find_ops, kernels
     },
     rings=True,
 )
-def await_arrivals(module: ir.Module, context: PassContext) -> None:
+def await_arrivals(function: ir.Operation, context: PassContext) -> None:
     """Lets roles wait for what gives their slots back before they end, instead of the cluster."""
-    for function in kernels(module):
-        _await(function, context)
-
-
-def _await(function: ir.Operation, context: PassContext) -> None:
     by_role = [_open_turns(role) for role in find_ops(function, RoleOp)]
     meeting = _last_meeting(function)
     why = None if meeting is None else _why_meet(function, [t for turns in by_role for t in turns])
@@ -183,7 +178,7 @@ def _at_end(turn: RingAcquireOp) -> tuple[ir.Value, ir.Block, OpSet]:
         raise InternalError(f"no loop of a role carries the count of its ring: {count}")
     if not carriers:
         with ir.InsertionPoint(terminator(place.block)), place.location:
-            count = binary("arith.addi", count, i32_constant(1))
+            count = binary("arith.addi", count, 1)
     return count, place.block, carriers
 
 

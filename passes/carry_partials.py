@@ -72,7 +72,7 @@ from tilec.passes.rewriting.loops import (
     terminator,
     with_iteration_arguments,
 )
-from tilec.passes.rewriting.scalars import constant, is_zero, scalar_op
+from tilec.passes.rewriting.scalars import constant, create, is_zero
 from tilec.passes.rewriting.values import again
 
 SUMS = ("arith.addf", "arith.addi")
@@ -295,7 +295,7 @@ def _replace(old: ir.Value, total: ir.Value, found: _Carried) -> None:
     result = with_element(found.like.outputs[0], element(total))
     new = _reduced(tile.ReduceOp, [total], found.like, result)
     if not is_tile(old):
-        new = scalar_op("tensor.extract", [new], old.type)
+        new = create("tensor.extract", [new], old.type)
     elif new.type != old.type:
         new = gpu_tile.ConvertLayoutOp.build(new, results=[old.type])
     old.replace_all_uses_with(new)
@@ -328,7 +328,7 @@ def _repeated(value: ir.Value, type_: ir.Type) -> ir.Value:
     number = _uniform(value)
     if isinstance(number, ir.Attribute):
         return constant(type_, number.value)
-    return scalar_op("tensor.splat", [number], type_)
+    return create("tensor.splat", [number], type_)
 
 
 def _reduced(

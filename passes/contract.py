@@ -1,11 +1,13 @@
-"""What a pass is: one function `(module, context)`, a level it reads and a level it leaves.
+"""What a pass is: one function `(module, context)`, or `(function, context)` a kernel, a level it
+reads and a level it leaves.
 
-`@tile_pass` names the pass after its function and gives it its contract. Levels are legality sets,
-checked between passes when `PassContext.verify` is set.
+`@tile_pass` or `@kernel_pass` names the pass after its function and gives it its contract. Levels
+are legality sets, checked between passes when `PassContext.verify` is set.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,9 +18,10 @@ from mlir import ir
 
 from tilec.hardware.ptx_version import NEWEST
 from tilec.hardware.sizes import WARP_SIZE
-from tilec.hardware.target import Target
+from tilec.hardware.target import Feature, Target
 from tilec.messages.diagnostics import CompileError, InternalError
 from tilec.passes.rewriting.locations import error_at, source_location
+from tilec.passes.rewriting.walk import kernels
 
 
 class Level(Enum):
@@ -159,5 +162,23 @@ def tile_pass(
 
     def declare(run: PassFunction) -> TilePass:
         return TilePass(run.__name__.replace("_", "-"), run, requires, ensures, reasons, rings)
+
+    return declare
+
+
+def kernel_pass(
+    *, needs: Feature | None = None, **contract: Any
+) -> Callable[[Callable[[ir.Operation, PassContext], None]], TilePass]:
+    """Declares a pass that looks at one kernel after the other, on targets that have what it
+    `needs`. `contract`: see `tile_pass`."""
+
+    def declare(run: Callable[[ir.Operation, PassContext], None]) -> TilePass:
+        @functools.wraps(run)
+        def run_all(module: ir.Module, context: PassContext) -> None:
+            if needs is None or context.target.supports(needs):
+                for function in kernels(module):
+                    run(function, context)
+
+        return tile_pass(**contract)(run_all)
 
     return declare

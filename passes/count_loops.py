@@ -34,19 +34,19 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects.tile import DotOp
+from tilec.passes.analysis.dependence import needed_inside
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.programs.loop_ends import (
     Counter,
     find_bound,
     find_counter,
-    needed_inside,
     passed_on,
     test_break_ahead,
 )
 from tilec.passes.rewriting.control import for_loop, while_loop
 from tilec.passes.rewriting.free_ops import is_total
 from tilec.passes.rewriting.loops import clone_mapped, innermost_loop, terminator
-from tilec.passes.rewriting.scalars import binary, constant, scalar_op
+from tilec.passes.rewriting.scalars import as_type, binary, constant, select
 from tilec.passes.rewriting.walk import find_ops, kernel_of, ops_named
 from tilec.passes.roles.program_slice import Slice
 
@@ -102,8 +102,8 @@ def _count_ahead(loop: ir.Operation, condition: Slice) -> ir.Value:
         for _ in range(AT_ONCE if all(map(is_total, condition.ops)) else 1):
             holds, values = condition.clone_turn(loop, values)
             going = holds if going is None else binary("arith.andi", going, holds)
-            more = binary("arith.addi", trips, constant(trips.type, 1))
-            trips = scalar_op("arith.select", [going, more, trips], trips.type)
+            more = binary("arith.addi", trips, 1)
+            trips = select(going, more, trips)
         ir.Operation.create("scf.condition", operands=[going, *values, trips])
     with ir.InsertionPoint(body):
         ir.Operation.create("scf.yield", operands=list(body.arguments))
@@ -162,18 +162,13 @@ class _Counted:
         """The values at which the for loop begins and ends, and its step."""
         if self._counter is None:
             return [constant(self._index, 0), self._trips, constant(self._index, 1)]
-        low = self._as_index(self._loop.operands[self._counter.number])
-        step = self._as_index(self._counter.step)
-        high = None if self._high is None else self._as_index(self._high)
+        low = as_type(self._loop.operands[self._counter.number], self._index)
+        step = as_type(self._counter.step, self._index)
+        high = None if self._high is None else as_type(self._high, self._index)
         if self._trips is None:
             return [low, high, step]
         end = binary("arith.addi", low, binary("arith.muli", self._trips, step))
         return [low, end if high is None else binary("arith.minsi", end, high), step]
-
-    def _as_index(self, value: ir.Value) -> ir.Value:
-        if value.type == self._index:
-            return value
-        return scalar_op("arith.index_cast", [value], self._index)
 
     def _pass_on(self, carried: list[ir.Value], variable: ir.Value | None) -> list[ir.Value]:
         """The values that the while's condition passed on, taken from those that the for loop
@@ -181,9 +176,7 @@ class _Counted:
         mapped = dict(zip(self._carried, carried, strict=True))
         if self._counter is not None and variable is not None:
             own = self._before.arguments[self._counter.number]
-            mapped[own] = variable
-            if own.type != self._index:
-                mapped[own] = scalar_op("arith.index_cast", [variable], own.type)
+            mapped[own] = as_type(variable, own.type)
         passed = passed_on(self._loop)
         for op in needed_inside(passed, self._before):
             if all(v in mapped or v.owner != self._before for v in op.operands):

@@ -32,7 +32,7 @@ from itertools import pairwise
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op, of_kind, traced
+from tilec.dialects.def_use import of_kind, traced
 from tilec.dialects.effects import is_fill
 from tilec.dialects.gpu_tile import (
     BufferView,
@@ -44,12 +44,13 @@ from tilec.dialects.gpu_tile import (
     WgmmaWaitOp,
 )
 from tilec.dialects.gpu_tile.types import is_buffer
+from tilec.passes.analysis.dependence import needed_inside
 from tilec.passes.analysis.issue_order import is_free, ring_turn
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.dots.issued_products import IssuedProduct, find_product, products_of
 from tilec.passes.rewriting.loops import behind, enclosing_ops, in_block
-from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
-from tilec.passes.rewriting.walk import blocks_in, find_ops, kernels, users_of
+from tilec.passes.rewriting.op_tables import OpMap, order_of
+from tilec.passes.rewriting.walk import blocks_in, find_ops, users_of
 from tilec.passes.roles.parts import Part, parts_of
 
 MOST_PENDING = 7
@@ -57,7 +58,7 @@ MOST_PENDING = 7
 takes)."""
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.BUFFERS,
     ensures=Level.BUFFERS,
     behind={
@@ -67,15 +68,14 @@ takes)."""
     },
     rings=True,
 )
-def delay_waits(module: ir.Module, context: PassContext) -> None:
+def delay_waits(function: ir.Operation, context: PassContext) -> None:
     """Waits for warpgroup products where their sums are read, and issues others ahead of that."""
-    for function in kernels(module):
-        for part in parts_of(function, context):
-            for block in _blocks(part.block):
-                if _Block(block, function, part).run():
-                    owner = block.owner
-                    why = "sums are waited for where they are read"
-                    context.report.add("matrix instructions", owner, "side by side", why)
+    for part in parts_of(function, context):
+        for block in _blocks(part.block):
+            if _Block(block, function, part).run():
+                owner = block.owner
+                why = "sums are waited for where they are read"
+                context.report.add("matrix instructions", owner, "side by side", why)
 
 
 def _blocks(block: ir.Block) -> list[ir.Block]:
@@ -137,19 +137,13 @@ class _Block:
         operands = [v for v in (product.multiply.lhs, product.multiply.rhs) if is_buffer(v)]
         if not all(map(self._is_there, operands)):
             return None
-        needed, pending = OpSet(), [product.multiply.operation]
-        while pending:
-            op = pending.pop()
-            if op in needed:
-                continue
+        needed = needed_inside([product.multiply.result], self._block)
+        for op in needed:
             if not is_free(op) and not isinstance(op.opview, (RingWaitOp, WgmmaFenceOp, WgmmaOp)):
                 return None
             if isinstance(op.opview, RingWaitOp) and self._turns_of(op.opview.ring) > 1:
                 return None
-            needed.add(op)
-            made = filter(None, map(defining_op, op.operands))
-            pending += [maker for maker in made if maker.block == self._block]
-        return [view.operation for view in self._block.operations if view.operation in needed]
+        return needed
 
     def _is_there(self, buffer: ir.Value) -> bool:
         """Whether a wait for a slot is all that a product needs to read a buffer."""

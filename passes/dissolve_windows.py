@@ -39,7 +39,7 @@ from tilec.passes.analysis.coordinates import clamped
 from tilec.passes.analysis.needed_elements import are_needless
 from tilec.passes.analysis.signs import Signs
 from tilec.passes.analysis.written_arrays import written_arrays
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.window_masks import (
     all_of,
     as_index,
@@ -52,17 +52,16 @@ from tilec.passes.copies.window_places import Place, View, places_of, total, vie
 from tilec.passes.demands.kernels import has_narrow_indices
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.op_tables import OpMap
-from tilec.passes.rewriting.scalars import at_least, binary, constant, less, scalar_op
-from tilec.passes.rewriting.walk import find_ops, kernel_of, kernels
+from tilec.passes.rewriting.scalars import binary, compare, less, select
+from tilec.passes.rewriting.walk import find_ops, kernel_of
 
 
-@tile_pass(requires=Level.TILE, ensures=None)
-def dissolve_windows(module: ir.Module, context: PassContext) -> None:
+@kernel_pass(requires=Level.TILE, ensures=None)
+def dissolve_windows(function: ir.Operation, context: PassContext) -> None:
     """Replaces windows by coordinates of the arrays that they are of."""
-    for function in kernels(module):
-        windows = find_ops(function, WindowOp)
-        if windows:
-            _dissolve(function, windows, context)
+    windows = find_ops(function, WindowOp)
+    if windows:
+        _dissolve(function, windows, context)
 
 
 def _dissolve(function: ir.Operation, windows: list[ir.Operation], context: PassContext) -> None:
@@ -124,9 +123,7 @@ def _load(
     why = "more than stores that leave it out reads what lies beyond the window"
     context.report.add("window", load.operation, "masked behind the load", why)
     with ir.InsertionPoint.after(load.operation), load.operation.location:
-        kept = scalar_op(
-            "arith.select", [all_of(masks), load.result, _padding(load)], load.result.type
-        )
+        kept = select(all_of(masks), load.result, _padding(load))
     load.result.replace_all_uses_except(kept, kept.owner.operation)
 
 
@@ -208,7 +205,7 @@ def _index(access: Indexed, view: View, signs: Signs) -> None:
         if edge.shift is not None:
             number = binary("arith.addi", number, filled(edge.shift, access.mask))
         if not signs.is_never_negative(number):
-            masks.append(at_least(number, constant(number.type, 0)))
+            masks.append(compare("sge", number, 0))
         if edge.size is not None:
             masks.append(less(number, filled(edge.size, access.mask)))
     for dim, (number, start) in enumerate(zip(as_indices, view.starts, strict=True)):

@@ -14,23 +14,21 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.passes.analysis.register_pressure import SUBJECT
-from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.rewriting.walk import kernels
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.roles.parts import parts_of
 
 
-@tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
-def estimate_registers(module: ir.Module, context: PassContext) -> None:
+@kernel_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
+def estimate_registers(function: ir.Operation, context: PassContext) -> None:
     """Reports the parts of kernels whose live values exceed their registers."""
-    for function in kernels(module):
-        for part in parts_of(function, context):
-            live = part.peak(function).registers
-            if live > part.registers:
-                context.report.add(
-                    SUBJECT,
-                    function,
-                    f"about {live} for {part.name}, which has {part.registers}",
-                    "its tiles are alive at the same time: the rest is spilled to memory",
-                    live=live,
-                    registers=part.registers,
-                )
+    for part in parts_of(function, context):
+        live = part.peak(function).registers
+        if live > part.registers:
+            context.report.add(
+                SUBJECT,
+                function,
+                f"about {live} for {part.name}, which has {part.registers}",
+                "its tiles are alive at the same time: the rest is spilled to memory",
+                live=live,
+                registers=part.registers,
+            )

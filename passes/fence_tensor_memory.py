@@ -32,22 +32,21 @@ from tilec.dialects.gpu_tile.types import is_tensor_buffer
 from tilec.dialects.op import class_of
 from tilec.passes.analysis.async_readers import ends_with_products
 from tilec.passes.analysis.signals import hears_of_threads_or_products, threads_arrive_at
-from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.rewriting.walk import all_ops, blocks_in, kernels
+from tilec.passes.contract import Level, PassContext, kernel_pass
+from tilec.passes.rewriting.walk import all_ops, blocks_in
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.ALLOCATED,
     ensures=Level.ALLOCATED,
     behind={
         "insert-barriers": "fences stand at the syncs that it makes",
     },
 )
-def fence_tensor_memory(module: ir.Module, context: PassContext) -> None:
+def fence_tensor_memory(function: ir.Operation, context: PassContext) -> None:
     """Puts fences between accesses to tensor memory and what orders them."""
-    for function in kernels(module):
-        if _touches(function):
-            _Walk().block(function.regions[0].blocks[0], _Since(False, False))
+    if _touches(function):
+        _Walk().block(function.regions[0].blocks[0], _Since(False, False))
 
 
 @dataclass(frozen=True)

@@ -23,25 +23,25 @@ from functools import partial
 
 from mlir import ir
 
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.fill_pieces import fill_in_pieces, has_fills
-from tilec.passes.rewriting.walk import kernels
 from tilec.passes.roles.parts import parts_of
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.BUFFERS,
     ensures=Level.BUFFERS,
     behind={"specialize-warps": "roles divide the registers"},
 )
-def fill_piecewise(module: ir.Module, context: PassContext) -> None:
+def fill_piecewise(function: ir.Operation, context: PassContext) -> None:
     """Loads what fills buffers piece by piece where registers are short."""
-    for function in filter(has_fills, kernels(module)):
-        for part in parts_of(function, context):
-            if fill_in_pieces(partial(part.peak, function), part.registers):
-                context.report.add(
-                    "registers in turn",
-                    function,
-                    f"{part.name} fills its buffers piece by piece",
-                    f"all of it at once needs more than {part.registers} registers",
-                )
+    if not has_fills(function):
+        return
+    for part in parts_of(function, context):
+        if fill_in_pieces(partial(part.peak, function), part.registers):
+            context.report.add(
+                "registers in turn",
+                function,
+                f"{part.name} fills its buffers piece by piece",
+                f"all of it at once needs more than {part.registers} registers",
+            )

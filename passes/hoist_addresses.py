@@ -32,6 +32,7 @@ from tilec.dialects.def_use import defining_op
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.integer_ops import has_integers_alone, is_division, is_integer_op
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.lower_to_nvvm.access import asm_text
 from tilec.passes.rewriting.op_tables import OpMap, order_of
 from tilec.passes.rewriting.scalars import binary
 from tilec.passes.rewriting.walk import ops_named
@@ -56,7 +57,7 @@ def hoist_addresses(module: ir.Module, context: PassContext) -> None:
     replaces branches around arrivals."""
     blocks: dict[ir.Block, list[ir.Operation]] = {}
     for op in ops_named(module.operation, ["llvm.inline_asm"]):
-        if _WAIT in _text(op):
+        if _WAIT in asm_text(op):
             blocks.setdefault(op.block, []).append(op)
     for block, waits in blocks.items():
         _Block(block, waits).run()
@@ -118,7 +119,7 @@ def _issued(op: ir.Operation) -> list[ir.Operation]:
     if op.name == "scf.if":
         inside = (view.operation for region in op.regions for block in region for view in block)
         return [found for one in inside for found in _issued(one)]
-    text = _text(op)
+    text = asm_text(op)
     return [op] if any(name in text for name in _ISSUED) else []
 
 
@@ -129,7 +130,7 @@ def _predicate(branch: ir.Operation) -> None:
     if len(branch.regions[0].blocks[0].operations) == 1:  # nothing but its end
         return
     *pure, arrival, _ = (view.operation for view in branch.regions[0].blocks[0].operations)
-    if not _text(arrival).startswith("@$1 mbarrier.arrive") or not all(map(_is_movable, pure)):
+    if not asm_text(arrival).startswith("@$1 mbarrier.arrive") or not all(map(_is_movable, pure)):
         return
     for op in (*pure, arrival):
         op.move_before(branch)
@@ -148,7 +149,3 @@ def _is_movable(op: ir.Operation) -> bool:
     if is_division(op):
         return bool(constant_of(op.operands[1]))
     return op.name in _ADDRESSES or is_integer_op(op)
-
-
-def _text(op: ir.Operation) -> str:
-    return op.attributes["asm_string"].value if op.name == "llvm.inline_asm" else ""

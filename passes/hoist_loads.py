@@ -35,10 +35,10 @@ from tilec.dialects.tile.reduction import Combining
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.register_pressure import most_live_registers, registers_of
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.rewriting.free_ops import is_scalar, is_total
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.walk import find_ops, kernels, ops_named
+from tilec.passes.rewriting.walk import find_ops, ops_named
 
 FEW = 8
 """Registers of a thread for all that is loaded early: with more, fewer CTAs run side by side."""
@@ -47,30 +47,29 @@ ROOM = 64
 in all)."""
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.BUFFERS,
     ensures=Level.BUFFERS,
     behind={"split-reductions": "what crosses warps goes through buffers by then"},
 )
-def hoist_loads(module: ir.Module, context: PassContext) -> None:
+def hoist_loads(function: ir.Operation, context: PassContext) -> None:
     """Issues loads in front of what threads wait for, where registers are left."""
-    for function in kernels(module):
-        if find_ops(function, RoleOp):
-            continue
-        loads = [op for op in find_ops(function, LoadOp) if is_tile(op.results[0])]
-        early = [(op, place) for op in loads if (place := _place(op, function)) is not None]
-        taken = sum(registers_of(op.results[0]) for op, _ in early)
-        if not early or taken > FEW:
-            continue
-        if most_live_registers(function.regions[0].blocks[0]) + taken > ROOM:
-            continue
-        for load, place in early:
-            needed, _ = _address(load)
-            for op in [v.operation for v in load.block.operations if v.operation in needed]:
-                if place.is_before_in_block(op):
-                    op.move_before(place)
-            why = f"{taken} registers hold what is"
-            context.report.add("loads", load, "in front of what threads wait for", why)
+    if find_ops(function, RoleOp):
+        return
+    loads = [op for op in find_ops(function, LoadOp) if is_tile(op.results[0])]
+    early = [(op, place) for op in loads if (place := _place(op, function)) is not None]
+    taken = sum(registers_of(op.results[0]) for op, _ in early)
+    if not early or taken > FEW:
+        return
+    if most_live_registers(function.regions[0].blocks[0]) + taken > ROOM:
+        return
+    for load, place in early:
+        needed, _ = _address(load)
+        for op in [v.operation for v in load.block.operations if v.operation in needed]:
+            if place.is_before_in_block(op):
+                op.move_before(place)
+        why = f"{taken} registers hold what is"
+        context.report.add("loads", load, "in front of what threads wait for", why)
 
 
 def _place(load: ir.Operation, function: ir.Operation) -> ir.Operation | None:

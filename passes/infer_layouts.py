@@ -42,7 +42,7 @@ from tilec.passes.analysis.index_runs import Indexed, neighbours_dim, note_runs
 from tilec.passes.analysis.shifted_loads import ShiftedLoad, find_shifted
 from tilec.passes.analysis.vector_additions import most_added
 from tilec.passes.analysis.vector_width import access_width, contiguous_dim, element_bytes
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.dots.turned_bytes import turned_layouts
 from tilec.passes.layouts.accesses import Access
 from tilec.passes.layouts.assignment import assign_layouts
@@ -60,17 +60,11 @@ from tilec.passes.layouts.maps import widened
 from tilec.passes.layouts.operand_numbers import separate_operand_numbers
 from tilec.passes.layouts.product_rows import keeps_rows, reduces_rows
 from tilec.passes.rewriting.op_tables import OpMap
-from tilec.passes.rewriting.walk import kernels
 
 
-@tile_pass(requires=Level.SELECTED, ensures=Level.LAYOUTS)
-def infer_layouts(module: ir.Module, context: PassContext) -> None:
+@kernel_pass(requires=Level.SELECTED, ensures=Level.LAYOUTS)
+def infer_layouts(function: ir.Operation, context: PassContext) -> None:
     """Chooses a layout for every tile of every kernel."""
-    for function in kernels(module):
-        _infer(function, context)
-
-
-def _infer(function: ir.Operation, context: PassContext) -> None:
     if any(map(context.target.supports, (Feature.WGMMA, Feature.TCGEN05))):
         separate_operand_numbers(function)
     for op in reversed(walk(function)):

@@ -23,6 +23,7 @@ Does not handle: loads outside loops (nothing to overlap them with).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from mlir import ir
@@ -38,16 +39,15 @@ from tilec.dialects.gpu_tile import (
     ThreadCopy,
     TmaLoadOp,
 )
-from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_of
+from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.tile import ArrayOp
-from tilec.dialects.types import is_tile, shape
+from tilec.dialects.types import is_tile
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.addresses_ahead import ADDRESS_OPS, address_ops
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard
-from tilec.passes.analysis.vector_width import element_bytes
-from tilec.passes.contract import Level, PassContext, Report, tile_pass
+from tilec.passes.contract import Level, PassContext, Report, kernel_pass
 from tilec.passes.copies.buffer_fills import (
     Read,
     Uses,
@@ -62,30 +62,24 @@ from tilec.passes.copies.copies_beside import plan_copies_beside
 from tilec.passes.copies.masked_copies import move_in_front
 from tilec.passes.copies.tensor_copies import TensorCopy, emit_tensor_copies, plan_tensor_copy
 from tilec.passes.demands.loops import STAGES, demands_roles, forbids_roles
-from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import find_ops, uses_behind
 from tilec.passes.roles.fills import fill_by_roles, loads_for, operand_fills, worthwhile_fills
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.LAYOUTS,
     ensures=Level.LAYOUTS,
+    needs=Feature.CP_ASYNC,
     behind={
         "stage-operands": "that makes the buffers that copies fill",
     },
     rings=True,
 )
-def insert_async_copies(module: ir.Module, context: PassContext) -> None:
+def insert_async_copies(function: ir.Operation, context: PassContext) -> None:
     """Turns loads that fill buffers in loops into cp_async, where the target has it."""
-    if not context.target.supports(Feature.CP_ASYNC):
-        return
-    for function in kernels(module):
-        _rewrite(function, context)
-
-
-def _rewrite(function: ir.Operation, context: PassContext) -> None:
     facts, loads = Divisibility(function), _reads(function)
     if context.target.supports(Feature.TMA) and (
         context.allowance.copies or demands_roles(function)
@@ -237,17 +231,17 @@ def _demands_stages(loop: ir.Operation) -> bool:
 def _is_address(load: Read) -> bool:
     """Whether other copies and accesses go where the loaded number says, or only if it says so: it
     has to be there when they are issued, ahead of their own iteration."""
-    pending, seen = [load.result], {load.result}
-    while pending:
-        value = pending.pop()
-        for user in (use.owner.operation for use in value.uses):
-            if find_ops(user, ArrayOp, TmaLoadOp) and not is_tile(value):
-                return True
-            if user.name.startswith(("arith.", "tensor.extract")):
-                found = [r for r in user.results if r not in seen]
-                seen.update(found)
-                pending += found
-    return False
+
+    def passed_on(use: ir.OpOperand) -> Iterable[ir.Value]:
+        op = use.owner.operation
+        return op.results if op.name.startswith(("arith.", "tensor.extract")) else ()
+
+    uses = uses_behind(load.result, passed_on)
+    return any(
+        not is_tile(use.owner.operands[use.operand_number])
+        and find_ops(use.owner.operation, ArrayOp, TmaLoadOp)
+        for use in uses
+    )
 
 
 def _copy(
@@ -258,7 +252,7 @@ def _copy(
     home = next((f.store.dst for f in uses.fills if f.dims == dims_of(load)), None)
     own = None
     if uses.in_registers and home is None and demanded:
-        own = _own_buffer(load)
+        own = buffer_for(load.result)
         targets.append((own, dims_of(load)))
     bytes_, reason = _bytes_or_reason(load, uses, targets, demanded, facts, context)
     if reason is not None:
@@ -308,12 +302,6 @@ def _why_not_ahead(load: Read) -> str | None:
     if isinstance(found, str):
         return found
     return read_ahead_hazard(loop, [load.src], "the loop")
-
-
-def _own_buffer(load: Read) -> BufferType:
-    bytes_ = element_bytes(load.src)
-    layout = choose_shared_layout(shape(load.result), bytes_, (layout_of(load.result),))
-    return BufferType.of(load.result, layout)
 
 
 def _erase(load: Read, uses: Uses, back: ir.Value | None) -> None:

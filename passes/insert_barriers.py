@@ -52,10 +52,10 @@ from tilec.passes.analysis.shared_accesses import (
     ring_counters,
 )
 from tilec.passes.analysis.signals import ends_products, waits_at
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.rewriting.loops import behind, enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
-from tilec.passes.rewriting.walk import blocks_in, find_ops, kernels
+from tilec.passes.rewriting.walk import blocks_in, find_ops
 from tilec.passes.roles.threads import runs_in_one_thread
 
 LOOPS = ("scf.for", "scf.while")
@@ -122,15 +122,12 @@ class Pending(NamedTuple):
         return self.stored.union(*self.multiplying)
 
 
-@tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
-def insert_barriers(module: ir.Module, context: PassContext) -> None:
-    """Orders every cross-thread dependence through shared memory."""
-    for function in kernels(module):
-        _order(function, context)
+@kernel_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
+def insert_barriers(function: ir.Operation, context: PassContext) -> None:
+    """Orders every cross-thread dependence through shared memory.
 
-
-def _order(function: ir.Operation, context: PassContext) -> None:
-    """Places syncs, then takes away those that later ones made redundant (a loop's second look)."""
+    Places syncs, then takes away those that later ones made redundant (a loop's second look).
+    """
     body = function.regions[0].blocks[0]
     roles = order_of(find_ops(function, RoleOp))
     kernel = _Kernel(total_warps(function, context.num_warps), roles, context)

@@ -43,24 +43,19 @@ from tilec.dialects.op import class_of
 from tilec.dialects.traits import Until
 from tilec.dialects.types import is_array
 from tilec.passes.analysis.signals import threads_arrive_at, waits_at
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.buffer_fills import products_of
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
-from tilec.passes.rewriting.walk import all_ops, alloc_of, kernels
+from tilec.passes.rewriting.walk import all_ops, alloc_of
 
 KIND = "async_shared"
 _MEETS = (ClusterSyncOp, SyncOp, TensorMapLoad)
 
 
-@tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
-def insert_fences(module: ir.Module, context: PassContext) -> None:
+@kernel_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
+def insert_fences(function: ir.Operation, context: PassContext) -> None:
     """Fences writes that asynchronous readers see."""
-    for function in kernels(module):
-        _fence(function)
-
-
-def _fence(function: ir.Operation) -> None:
     ops = [op.opview for op in all_ops(function) if class_of(op) is not None]
     readers = [op for op in ops if read_late_by(op)]
     touched = OpSet(

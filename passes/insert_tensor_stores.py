@@ -45,7 +45,7 @@ from tilec.passes.analysis.coordinates import as_copy_coordinate
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.vector_width import access_width, contiguous_dim, element_bytes
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.tensor_copies import box_of
 from tilec.passes.copies.tensor_map_rules import why_no_tensor_map
 from tilec.passes.dots.operand_buffers import operand_layout, panel_elements
@@ -53,8 +53,8 @@ from tilec.passes.layouts.candidates import access_cost, blocked_layout, store_r
 from tilec.passes.layouts.maps import part_layout
 from tilec.passes.programs.sum_parts import comes_in_turns
 from tilec.passes.rewriting.loops import are_alternatives, enclosing_ops, is_program_loop
-from tilec.passes.rewriting.scalars import i32_constant, scalar_op
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.scalars import binary, i32_constant
+from tilec.passes.rewriting.walk import find_ops
 
 SCATTERED = 1.5
 """Times the requests to L2 of whole rows from which on a store is worth the copy engine. The f32
@@ -63,18 +63,13 @@ products that write more than they read took 8 to 25 % less time through the cop
 0.5 to 2 %."""
 
 
-@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
-def insert_tensor_stores(module: ir.Module, context: PassContext) -> None:
+@kernel_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS, needs=Feature.TMA)
+def insert_tensor_stores(function: ir.Operation, context: PassContext) -> None:
     """Turns stores of tiles that do not lie coalesced into tensor stores, where there are some."""
-    if not context.target.supports(Feature.TMA) or not context.allowance.copies:
+    if not context.allowance.copies:
         return
     if context.lanes < WARP_SIZE:  # a warp elects one lane to issue, of one of its programs
         return
-    for function in kernels(module):
-        _rewrite(function, context)
-
-
-def _rewrite(function: ir.Operation, context: PassContext) -> None:
     facts = Divisibility(function)
     stores = [op.opview for op in find_ops(function, tile.StoreOp)]
     written = False
@@ -263,7 +258,7 @@ def _emit(store: tile.StoreOp, function: ir.Operation) -> None:
             corner = list(at)
             if number:
                 step = i32_constant(number * plan.buffer.shape[plan.row])
-                corner[axis] = scalar_op("arith.addi", [at[axis], step], step.type)
+                corner[axis] = binary("arith.addi", at[axis], step)
             buffer = SlotOp.build(ring, i32_constant(number % slots))
             WarpTmaStoreOp.build(part, buffer, tensor_map, corner, pending=slots - 1)
     conversion = None if held == store.value else store.value.owner.operation

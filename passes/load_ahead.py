@@ -36,7 +36,7 @@ from mlir import ir
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.meetings import warps_meet
 from tilec.passes.analysis.register_pressure import tiles_apart
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.iterations_ahead import iterations_ahead
 from tilec.passes.copies.loads_ahead import (
     AheadLoads,
@@ -50,7 +50,6 @@ from tilec.passes.demands.loops import demanded_stages, demands_roles
 from tilec.passes.layouts.components import tile_bytes
 from tilec.passes.rewriting.loops import find_loops, terminator
 from tilec.passes.rewriting.unrolling import unroll
-from tilec.passes.rewriting.walk import kernels
 from tilec.passes.roles.parts import parts_of
 
 FEW_REGISTERS, MORE_REGISTERS = 12, 24
@@ -63,23 +62,22 @@ LITTLE_BYTES = 2048
 CTAs have enough."""
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.LAYOUTS,
     ensures=Level.LAYOUTS,
     behind={
         "carry-partials": "that takes reductions out of loops",
     },
 )
-def load_ahead(module: ir.Module, context: PassContext) -> None:
+def load_ahead(function: ir.Operation, context: PassContext) -> None:
     """Issues the loads of loops whose threads wait for each other an iteration ahead."""
-    for function in kernels(module):
-        if demands_roles(function) or not any(map(warps_meet, find_loops(function))):
-            continue
-        apart = tiles_apart(function, function.regions[0].blocks[0])
-        for found in find_ahead_loads(function, _room(function, context), apart):
-            if _qualifies(found):
-                more = _with_numbers(found)
-                _issue(more, _times(function, more, context), context)
+    if demands_roles(function) or not any(map(warps_meet, find_loops(function))):
+        return
+    apart = tiles_apart(function, function.regions[0].blocks[0])
+    for found in find_ahead_loads(function, _room(function, context), apart):
+        if _qualifies(found):
+            more = _with_numbers(found)
+            _issue(more, _times(function, more, context), context)
 
 
 def _with_numbers(found: AheadLoads) -> AheadLoads:

@@ -42,7 +42,6 @@ several rings.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
 from mlir import ir
 
@@ -55,15 +54,15 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.passes.analysis.written_arrays import array_of, written_arrays
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import settled_arrays
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.walk import all_ops, alloc_of, find_ops, is_pure, kernels, role_of
+from tilec.passes.rewriting.walk import all_ops, alloc_of, find_ops, is_pure, role_of
 
 _SCALAR_OPS = ("memref.dim", "scf.for", "scf.yield", "gpu.yield", "gpu_tile.role")
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.ALLOCATED,
     ensures=Level.ALLOCATED,
     behind={
@@ -71,22 +70,21 @@ _SCALAR_OPS = ("memref.dim", "scf.for", "scf.yield", "gpu.yield", "gpu_tile.role
     },
     rings=True,
 )
-def load_early(module: ir.Module, context: PassContext) -> None:
+def load_early(function: ir.Operation, context: PassContext) -> None:
     """Lets copies of settled arrays go in front of the wait for earlier launches."""
-    for function in kernels(module):
-        settled = settled_arrays(function)
-        if not settled:
-            continue
-        for array in written_arrays(function):
-            if array in settled:
-                raise error_at(function, f"settled: the kernel writes '{settled[array]}'")
-        roles = find_ops(function, RoleOp)
-        reasons = [_load_early(role, settled, context) for role in roles]
-        starts = bool(find_ops(function, GriddepcontrolOp))
-        late = None if starts else "the kernel does not start under the launch before"
-        for name in settled.values() if None not in reasons else ():
-            why = late or next(filter(None, reasons), "no role copies it")
-            context.report.add("settled array", function, f"'{name}' is loaded like any other", why)
+    settled = settled_arrays(function)
+    if not settled:
+        return
+    for array in written_arrays(function):
+        if array in settled:
+            raise error_at(function, f"settled: the kernel writes '{settled[array]}'")
+    roles = find_ops(function, RoleOp)
+    reasons = [_load_early(role, settled, context) for role in roles]
+    starts = bool(find_ops(function, GriddepcontrolOp))
+    late = None if starts else "the kernel does not start under the launch before"
+    for name in settled.values() if None not in reasons else ():
+        why = late or next(filter(None, reasons), "no role copies it")
+        context.report.add("settled array", function, f"'{name}' is loaded like any other", why)
 
 
 @dataclass(frozen=True)
@@ -181,5 +179,4 @@ def _split(role: RoleOp, found: _Loads) -> None:
 
 def _slot_bytes(copy: ir.Operation) -> int:
     """The bytes that arrive in a slot of the CTA's ring, whichever CTAs of a cluster load them."""
-    ring = buffer_of(alloc_of(copy.opview.dst).result)
-    return prod(ring.slot().shape) * ring.element_bytes
+    return buffer_of(alloc_of(copy.opview.dst).result).slot().tile_bytes

@@ -46,11 +46,11 @@ from tilec.hardware.sizes import WARP_SIZE
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.register_pressure import most_live_registers
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.loads_ahead import AheadLoads, ahead_loads, issue_ahead
 from tilec.passes.demands.kernels import lanes_of, programs_per_cta
 from tilec.passes.rewriting.loops import find_loops
-from tilec.passes.rewriting.walk import all_ops, kernels
+from tilec.passes.rewriting.walk import all_ops
 
 MOST_WORDS = 16
 """Registers of a thread for what is on its way: a row of 1024 elements of 2 bytes in a warp."""
@@ -59,7 +59,7 @@ ROOM = 56
 32 warps of four CTAs."""
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.BUFFERS,
     ensures=Level.BUFFERS,
     behind={
@@ -67,13 +67,12 @@ ROOM = 56
         "hoist-loads": "loads that it moves are in the way of no others",
     },
 )
-def load_next_programs(module: ir.Module, context: PassContext) -> None:
+def load_next_programs(function: ir.Operation, context: PassContext) -> None:
     """Loads for a warp's next program while it works on this one."""
-    for function in kernels(module):
-        if programs_per_cta(function) == 1:
-            continue
-        for loop in filter(_is_over_programs, find_loops(function)):
-            _load_next(function, loop, context)
+    if programs_per_cta(function) == 1:
+        return
+    for loop in filter(_is_over_programs, find_loops(function)):
+        _load_next(function, loop, context)
 
 
 def _is_over_programs(loop: ir.Operation) -> bool:

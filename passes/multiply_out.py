@@ -43,6 +43,7 @@ from tilec.passes.analysis.divisibility import number_of
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.code_floats import E8M0, E8M0_ONE, decode, unpack, unpack_codes
 from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.rewriting.scalars import binary, create
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import find_ops
 
@@ -168,7 +169,7 @@ def _widen(dot: tile.DotScaledOp, row: MmaInstruction) -> None:
                 continue
             numbers = _numbers(value, name, k_dim)
             e4m3 = with_element(numbers, ir.Float8E4M3FNType.get())
-            op.operands[number] = _elementwise("arith.truncf", e4m3, numbers)
+            op.operands[number] = create("arith.truncf", [numbers], e4m3)
     dot.lhs_format, dot.rhs_format = row.formats
 
 
@@ -201,8 +202,8 @@ def _scaled(operand: tuple[ir.Value, str], scale: ir.Value, k_dim: int, kind: ir
         spread = tile.BroadcastOp.build(factors, results=[with_shape(factors, apart)], dims=dims)
         spread = tile.ReshapeOp.build(spread, results=[with_shape(factors, sizes)])
         if name == "f16":
-            spread = _elementwise("arith.extf", numbers.type, spread)
-        numbers = _elementwise("arith.mulf", numbers.type, numbers, spread)
+            spread = create("arith.extf", [spread], numbers.type)
+        numbers = binary("arith.mulf", numbers, spread)
     return numbers if element(numbers) == kind else _as_f16(numbers)
 
 
@@ -213,8 +214,8 @@ def _is_one(scale: ir.Value) -> bool:
 
 def _as_f16(numbers: ir.Value) -> ir.Value:
     f32 = with_element(numbers, ir.F32Type.get())
-    wide = numbers if numbers.type == f32 else _elementwise("arith.extf", f32, numbers)
-    return _elementwise("arith.truncf", with_element(numbers, ir.F16Type.get()), wide)
+    wide = numbers if numbers.type == f32 else create("arith.extf", [numbers], f32)
+    return create("arith.truncf", [wide], with_element(numbers, ir.F16Type.get()))
 
 
 def _numbers(value: ir.Value, name: str, k_dim: int) -> ir.Value:
@@ -227,11 +228,7 @@ def _wide(value: ir.Value, name: str) -> ir.Value:
     if name == "bf16":
         return value
     if name == "f16":
-        return _elementwise("arith.extf", with_element(value, ir.F32Type.get()), value)
+        return create("arith.extf", [value], with_element(value, ir.F32Type.get()))
     if FORMATS[name].element == "i8":
         return decode(value, name)
-    return _elementwise("arith.extf", bf16, value)
-
-
-def _elementwise(name: str, result: ir.Type, *operands: ir.Value) -> ir.Value:
-    return ir.Operation.create(name, results=[result], operands=list(operands)).results[0]
+    return create("arith.extf", [value], bf16)

@@ -53,12 +53,12 @@ from tilec.dialects.op import TileOp
 from tilec.dialects.tile import NumProgramsOp
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.placement import SHARED_BYTES
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import is_persistent, is_whole, rounds_of, stripes_of
 from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.free_ops import is_scalar
 from tilec.passes.rewriting.scalars import binary, constant, less
-from tilec.passes.rewriting.walk import all_ops, find_ops, kernels
+from tilec.passes.rewriting.walk import all_ops, find_ops
 
 FEW_CTAS = 2048
 """Of a launch: an H200 begins 706 CTAs a us that let the next launch in, and 1190 that do not (2112
@@ -66,32 +66,16 @@ that do nothing else take 2.99 us for 1.78); 83846 CTAs of 1024 f16 took 102 us 
 _ENDS = ("func.return", "gpu.yield", "scf.yield")
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.ALLOCATED,
     ensures=Level.ALLOCATED,
+    needs=Feature.GRIDDEPCONTROL,
     behind={
         "share-copies": "it waits in front of the first access of each role",
     },
 )
-def overlap_launches(module: ir.Module, context: PassContext) -> None:
+def overlap_launches(function: ir.Operation, context: PassContext) -> None:
     """Lets kernels start early, and the next launch with them where it has to wait."""
-    if not context.target.supports(Feature.GRIDDEPCONTROL):
-        return
-    for function in kernels(module):
-        _overlap(function, context)
-
-
-def starts_early(function: ir.Operation) -> bool:
-    """Whether a kernel waits for earlier launches by itself."""
-    return "wait" in _kinds(function)
-
-
-def has_roles(function: ir.Operation) -> bool:
-    """Whether some warps of a kernel load for the others."""
-    return bool(find_ops(function, RoleOp))
-
-
-def _overlap(function: ir.Operation, context: PassContext) -> None:
     if _kinds(function):
         return
     body = list(function.regions[0].blocks[0].operations)
@@ -107,6 +91,16 @@ def _overlap(function: ir.Operation, context: PassContext) -> None:
                 _let_in_behind_few(function)
     chosen = f"with the launch before{behind}"
     context.report.add("launches overlap", function, chosen, "waits before its first access")
+
+
+def starts_early(function: ir.Operation) -> bool:
+    """Whether a kernel waits for earlier launches by itself."""
+    return "wait" in _kinds(function)
+
+
+def has_roles(function: ir.Operation) -> bool:
+    """Whether some warps of a kernel load for the others."""
+    return bool(find_ops(function, RoleOp))
 
 
 def _overlap_roles(body: list[ir.OpView], first: ir.OpView, context: PassContext) -> str:
@@ -138,7 +132,7 @@ def _let_in_behind_few(function: ir.Operation) -> None:
         x, y, z = (NumProgramsOp.build(axis=axis) for axis in range(3))
         stripes = constant(x.type, stripes_of(function))
         ctas = binary("arith.muli", binary("arith.muli", x, y), binary("arith.muli", z, stripes))
-    few = less(ctas, constant(ctas.type, FEW_CTAS + 1))
+    few = less(ctas, FEW_CTAS + 1)
     with only_if(few):
         GriddepcontrolOp.build(kind="launch_dependents")
 

@@ -57,8 +57,8 @@ from tilec.dialects.types import is_tile
 from tilec.passes.analysis.issue_order import ring_turn
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.control import only_if
-from tilec.passes.rewriting.loops import behind, find_loops, is_inside, terminator
-from tilec.passes.rewriting.scalars import binary, i32_constant, less
+from tilec.passes.rewriting.loops import behind, carried_by, find_loops, is_inside, terminator
+from tilec.passes.rewriting.scalars import binary, less
 from tilec.passes.rewriting.values import replace_op, replace_uses
 from tilec.passes.rewriting.walk import find_ops
 
@@ -257,7 +257,7 @@ def _has_run(loop: ir.Operation, count: ir.Value, chain: _Chain) -> ir.Value:
     inside = defining_op(count) is None
     if chain.branch is None:
         return less(lower, loop.regions[0].blocks[0].arguments[0] if inside else upper)
-    values = list(loop.regions[0].blocks[0].arguments)[1:] if inside else list(loop.results)
+    values = carried_by(loop) if inside else list(loop.results)
     return less(inits[values.index(count)], count)
 
 
@@ -286,6 +286,6 @@ def _release_before(release: RingReleaseOp, count: ir.Value, exists: ir.Value) -
     """Releases the slot of the turn before the `count`-th, where the i1 `exists` says that there is
     one."""
     with only_if(exists):
-        before = binary("arith.subi", count, i32_constant(1))
+        before = binary("arith.subi", count, 1)
         slot = RingSlotOp.build(release.ring, before)
         RingReleaseOp.build(release.ring, slot, by=release.by)

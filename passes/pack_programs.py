@@ -40,7 +40,7 @@ from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.tile import NumProgramsOp, ProgramIdOp
 from tilec.executable.kernel import MOST_PROGRAMS
 from tilec.hardware.sizes import WARP_SIZE
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import (
     PERSISTENT,
     PROGRAM_LIMIT,
@@ -53,9 +53,9 @@ from tilec.passes.demands.kernels import (
 from tilec.passes.programs.packing import why_alone
 from tilec.passes.programs.program_relations import have_uneven_loops
 from tilec.passes.rewriting.control import for_loop
-from tilec.passes.rewriting.scalars import binary, constant, less, scalar_op
+from tilec.passes.rewriting.scalars import as_type, binary, constant, less, select
 from tilec.passes.rewriting.values import replace_op
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import find_ops
 
 WARPS = 8
 """Of a CTA: eight such fill a multiprocessor of 64 warps, and one whose threads hold 255 registers
@@ -76,21 +76,20 @@ and 77.1), 94403 of 0 to 42 in 4 rounds 18.4 for 19.0; parts of warps take up to
 so (H200)."""
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.BUFFERS,
     ensures=Level.BUFFERS,
     behind={"split-conversions": "what crosses warps goes through buffers by then"},
 )
-def pack_programs(module: ir.Module, context: PassContext) -> None:
+def pack_programs(function: ir.Operation, context: PassContext) -> None:
     """Lets CTAs run several programs of one warp side by side, and one behind the other."""
-    for function in kernels(module):
-        if context.num_warps == 1 and programs_per_cta(function) == 1:
-            programs, reason = _programs(function, context)
-            if programs > 1:
-                _pack(function, context, programs)
-            elif lanes_of(function) < WARP_SIZE:
-                raise context.broken(function, f"a part of a warp runs each program: {reason}")
-            context.report.add("programs in a CTA", function, str(programs), reason)
+    if context.num_warps == 1 and programs_per_cta(function) == 1:
+        programs, reason = _programs(function, context)
+        if programs > 1:
+            _pack(function, context, programs)
+        elif lanes_of(function) < WARP_SIZE:
+            raise context.broken(function, f"a part of a warp runs each program: {reason}")
+        context.report.add("programs in a CTA", function, str(programs), reason)
 
 
 def _programs(function: ir.Operation, context: PassContext) -> tuple[int, str]:
@@ -114,7 +113,7 @@ def _pack(function: ir.Operation, context: PassContext, programs: int) -> None:
     with ir.InsertionPoint.at_block_begin(entry), function.location:
         x, y, z = (NumProgramsOp.build(axis=axis) for axis in range(3))
         cta, ctas, own, warps = (
-            scalar_op("arith.index_cast", [op.build()], index)
+            as_type(op.build(), index)
             for op in (CtaIdOp, NumCtasOp, ProgramInCtaOp, NumProgramsInCtaOp)
         )
         step, others = binary("arith.muli", ctas, warps), binary("arith.muli", y, z)
@@ -122,7 +121,7 @@ def _pack(function: ir.Operation, context: PassContext, programs: int) -> None:
         apart = binary("arith.addi", cta, binary("arith.muli", ctas, own))
         side = binary("arith.addi", binary("arith.muli", cta, warps), own)
         is_many = less(binary("arith.muli", step, constant(index, MANY_ROUNDS)), total)
-        first = scalar_op("arith.select", [is_many, side, apart], index)
+        first = select(is_many, side, apart)
         if {op.opview.axis for op in ids} <= {0}:
             # Programs along the others do all the same: no division says which this is.
             end, places = _walk(first, x, step, others)

@@ -58,7 +58,7 @@ from tilec.hardware.mma_shapes import PAIR_MS, find_instruction, select_tensor_i
 from tilec.hardware.ring_stages import barrier_bytes, most_slots
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.placement import shared_bytes
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.shared_parts import acquired_by, load_part, part_of
 from tilec.passes.copies.tensor_copies import box_of
 from tilec.passes.dots.operand_buffers import operand_layout, swizzle_bytes
@@ -69,29 +69,23 @@ from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, equal, i32_constant
 from tilec.passes.rewriting.values import replace_op
-from tilec.passes.rewriting.walk import find_ops, kernels, role_of
+from tilec.passes.rewriting.walk import find_ops, role_of
 
 BOTH, EVEN = 3, 1
 """Masks of the CTAs of a pair of ranks 0 and 1."""
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.BUFFERS,
     ensures=Level.BUFFERS,
+    needs=Feature.TCGEN05,
     behind={
         "specialize-warps": "that makes the roles whose products are paired",
     },
     rings=True,
 )
-def pair_products(module: ir.Module, context: PassContext) -> None:
+def pair_products(function: ir.Operation, context: PassContext) -> None:
     """Makes products of CTA pairs where clusters of two share their rhs."""
-    if not context.target.supports(Feature.TCGEN05):
-        return
-    for function in kernels(module):
-        _pair(function, context)
-
-
-def _pair(function: ir.Operation, context: PassContext) -> None:
     shape = cluster_shape(function)
     copies = [op.opview for op in find_ops(function, TensorMapLoad)]
     if shape[0] % PAIR or any(copy.PAIRED for copy in copies):
@@ -209,13 +203,13 @@ class _Rewrite:
         with ir.InsertionPoint.at_block_begin(self._body), self._function.location:
             self._place = ClusterPositionOp.build(axis=0)
             if self._shape[0] > PAIR:
-                self._place = binary("arith.andi", self._place, i32_constant(PAIR - 1))
-            self._is_even = equal(self._place, i32_constant(0))
+                self._place = binary("arith.andi", self._place, PAIR - 1)
+            self._is_even = equal(self._place, 0)
             self._both, self._even = i32_constant(BOTH), i32_constant(EVEN)
             if prod(self._shape) > PAIR:
                 own = ClusterMaskOp.build(axes=())
                 self._even = binary("arith.shrui", own, self._place)
-                self._both = binary("arith.muli", self._even, i32_constant(BOTH))
+                self._both = binary("arith.muli", self._even, BOTH)
         stages = self._stages()
         for load in OpSet(x for p in self._products for x in p.loads):
             self._load(load, load.dst.owner.src.owner in self._halved)
@@ -262,7 +256,7 @@ class _Rewrite:
                     tensor_map = MakeTensorMapOp.build(
                         made.array, box=box, dims=made.dims, swizzle=swizzle
                     )
-                step = binary("arith.muli", self._place, i32_constant(half.shape[1]))
+                step = binary("arith.muli", self._place, half.shape[1])
                 axis = made.dims[1]
                 at[axis] = binary("arith.addi", at[axis], step)
             TmaPairLoadOp.build(tensor_map, load.dst, load.barrier, load.slot, at, cache=load.cache)
@@ -287,7 +281,7 @@ class _Rewrite:
     def _announce(self) -> None:
         """The even CTA's full slots count the bytes of both."""
         for ring in self._rings:
-            bytes_ = 2 * sum(_tile_bytes(load.dst) for load in users(ring, TmaPairLoadOp))
+            bytes_ = 2 * sum(buffer_of(load.dst).tile_bytes for load in users(ring, TmaPairLoadOp))
             for announce in users(ring, RingAnnounceOp):
                 with ir.InsertionPoint(announce), only_if(self._is_even):
                     RingAnnounceOp.build(ring, announce.slot, bytes=bytes_)
@@ -309,7 +303,7 @@ class _Rewrite:
             with ir.InsertionPoint(behind(last)), load.operation.location:
                 mask, place = sharing.mask(self._place), sharing.place()
                 # Where this is even: the CTAs that load for it, and for its odd neighbour.
-                fill = binary("arith.muli", mask, i32_constant(BOTH))
+                fill = binary("arith.muli", mask, BOTH)
                 fill = binary("arith.ori", fill, masks.get(ring, self._both))
             masks[ring], last = fill, fill.owner.operation
             pairs.setdefault(ring, {0}).update(rank // PAIR for rank in sharing.ranks(0))
@@ -356,11 +350,3 @@ class _Rewrite:
             with ir.InsertionPoint(end), end.location, only_if(self._is_even) as place:
                 for op in own:
                     op.move_before(place)
-
-
-def _tile_bytes(buffer: ir.Value) -> int:
-    parsed = buffer_of(buffer)
-    total = parsed.element_bytes
-    for size in parsed.shape:
-        total *= size
-    return total

@@ -66,6 +66,7 @@ from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.demands.loops import STAGES, demanded_stages
 from tilec.passes.rewriting.control import either
+from tilec.passes.rewriting.free_ops import drop_unused
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import (
     behind,
@@ -78,7 +79,14 @@ from tilec.passes.rewriting.loops import (
     with_iteration_arguments,
 )
 from tilec.passes.rewriting.rings import make_ring
-from tilec.passes.rewriting.scalars import binary, constant, i32_constant, less, scalar_op, truth_of
+from tilec.passes.rewriting.scalars import (
+    binary,
+    constant,
+    i32_constant,
+    less,
+    select,
+    truth_of,
+)
 from tilec.passes.rewriting.walk import all_ops, find_ops
 
 
@@ -274,19 +282,17 @@ class _Expansion:
         places = _copy_places(block)
         self.induction = block.arguments[0]
         with ir.InsertionPoint(places[0]), loop.location:
-            ahead = binary("arith.addi", count, i32_constant(self.stages - 1))
+            ahead = binary("arith.addi", count, self.stages - 1)
             slot = RingSlotOp.build(self.ring, ahead)
             self._copy_group(self._ahead(self.induction, self.stages - 1), slot, places)
         last = terminator(block)
         with ir.InsertionPoint(last), loop.location:
-            following = binary("arith.addi", count, i32_constant(1))
+            following = binary("arith.addi", count, 1)
         replace_yield(last, [*list(last.operands)[:-1], following])
         # What was copied from has served.
         for op in [*self.plan.copies, *self.plan.allocs]:
             op.erase()
-        for op in reversed(self.plan.addresses):
-            if not list(op.results[0].uses):
-                op.erase()
+        drop_unused(self.plan.addresses)
 
     def _read_slots(self, current: ir.Value) -> None:
         """Gives what reads a buffer slot number `current` of its ring."""
@@ -305,7 +311,7 @@ class _Expansion:
         """
         exists = less(at, self.upper)
         if places is not None and any(map(_is_vouched_for, self.plan.addresses)):
-            at = scalar_op("arith.select", [exists, at, self.induction], at.type)
+            at = select(exists, at, self.induction)
         slots = {buffer: SlotOp.build(whole, slot) for buffer, whole in self.buffers.items()}
         mapped = {self.induction: at, **slots}
         for op in self.plan.addresses:

@@ -45,6 +45,7 @@ from tilec.dialects.gpu_tile.types import layout_of
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.rewriting.free_ops import drop_unused
 from tilec.passes.rewriting.loops import (
     find_loops,
     replace_yield,
@@ -160,15 +161,13 @@ def _rotate(loop: ir.Operation, found: _Rotation) -> None:
     with ir.InsertionPoint(loop), loop.location:
         first = _read_ahead(found, i32_constant(start % slots))
     with ir.InsertionPoint(found.last), found.last.location:
-        count = binary("arith.addi", found.turn.opview.count, i32_constant(1))
+        count = binary("arith.addi", found.turn.opview.count, 1)
         slot = RingSlotOp.build(found.turn.opview.ring, count)
         following = _read_ahead(found, slot)
     new, carried = with_iteration_arguments(loop, first)
     for (load, view, slot), fragment in zip(found.reads, carried, strict=True):
         load.results[0].replace_all_uses_with(fragment)
-        for op in (load, view, slot):
-            if not list(op.results[0].uses):
-                op.erase()
+        drop_unused((slot, view, load))
     found.wait.erase()
     last = terminator(new.regions[0].blocks[0])
     replace_yield(last, [*list(last.operands)[: -len(carried)], *following])

@@ -61,7 +61,7 @@ from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.analysis.register_pressure import most_live_registers, tiles_apart
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.iterations_ahead import iterations_ahead
 from tilec.passes.copies.loads_ahead import (
     AheadLoads,
@@ -77,7 +77,7 @@ from tilec.passes.programs.program_relations import have_uneven_loops, read_thei
 from tilec.passes.rewriting.loops import find_loops, is_inside, is_program_loop
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.unrolling import unroll
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import find_ops, uses_behind
 from tilec.passes.roles.parts import Part, parts_of
 from tilec.passes.roles.registers import COMPUTE_REGISTERS
 
@@ -92,7 +92,7 @@ share a multiprocessor leave its threads more than they hold (recurrences over c
 an H200, 32 for 8: 98 us for 142, 119 for 159, 194 for 219)."""
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.BUFFERS,
     ensures=Level.BUFFERS,
     behind={
@@ -101,21 +101,20 @@ an H200, 32 for 8: 98 us for 142, 119 for 159, 194 for 219)."""
         "overlap-mma": "it counts the values that a loop carries",
     },
 )
-def prefetch_loads(module: ir.Module, context: PassContext) -> None:
+def prefetch_loads(function: ir.Operation, context: PassContext) -> None:
     """Loads ahead what the loops of computing threads load into registers."""
-    for function in kernels(module):
-        roles = [op.opview for op in find_ops(function, RoleOp)]
-        for role in roles:
-            if role.name == "compute":
-                _load_beside_rings(role, function, context)
-        if roles or _go_round_once(function):
-            continue
-        (part,) = parts_of(function, context)
-        for loop in find_loops(function):
-            found = _find(loop)
-            times = 0 if found is None else _times(function, part, found, context)
-            if found is not None and times:
-                _prefetch(found, times, context)
+    roles = [op.opview for op in find_ops(function, RoleOp)]
+    for role in roles:
+        if role.name == "compute":
+            _load_beside_rings(role, function, context)
+    if roles or _go_round_once(function):
+        return
+    (part,) = parts_of(function, context)
+    for loop in find_loops(function):
+        found = _find(loop)
+        times = 0 if found is None else _times(function, part, found, context)
+        if found is not None and times:
+            _prefetch(found, times, context)
 
 
 def _go_round_once(function: ir.Operation) -> bool:
@@ -257,13 +256,5 @@ def _chosen(loop: ir.Operation, near: list[AheadLoads], room: int) -> AheadLoads
 def _is_needed(value: ir.Value) -> bool:
     """Whether more than ops without effect follow from a value: the computing role still has the
     addresses of copies that others issue."""
-    pending, seen = [value], OpSet()
-    while pending:
-        for use in pending.pop().uses:
-            user = use.owner.operation
-            if not user.results:
-                return True
-            if user not in seen:
-                seen.add(user)
-                pending += user.results
-    return False
+    uses = uses_behind(value, lambda use: use.owner.results)
+    return any(not use.owner.results for use in uses)

@@ -34,7 +34,7 @@ from tilec.dialects.def_use import defining_op
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.divisibility import constant_of, number_of
 from tilec.passes.analysis.signs import Signs
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.rewriting.loops import (
     find_loops,
     is_inside,
@@ -42,9 +42,9 @@ from tilec.passes.rewriting.loops import (
     terminator,
     with_iteration_arguments,
 )
-from tilec.passes.rewriting.scalars import binary, constant, less, negated, scalar_op
+from tilec.passes.rewriting.scalars import binary, constant, create, less, negated, select
 from tilec.passes.rewriting.values import replace_op
-from tilec.passes.rewriting.walk import kernels, ops_named
+from tilec.passes.rewriting.walk import ops_named
 
 _QUOTIENTS = ("arith.floordivsi", "arith.divsi", "arith.divui")
 _REMAINDERS = ("arith.remsi", "arith.remui")
@@ -72,7 +72,7 @@ class _Digit:
     remainders: list[ir.Operation] = field(default_factory=list)
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.ALLOCATED,
     ensures=Level.ALLOCATED,
     behind={
@@ -80,15 +80,14 @@ class _Digit:
         "expand-rings": "that plays what roles compute of their counters",
     },
 )
-def reduce_divisions(module: ir.Module, context: PassContext) -> None:
+def reduce_divisions(function: ir.Operation, context: PassContext) -> None:
     """Counts digits of loops' counters, and divides without signs where there are none."""
-    for function in kernels(module):
-        divisions = ops_named(function, tuple(_UNSIGNED))
-        if not divisions:
-            continue
-        _without_signs(function)
-        for loop in find_loops(function):
-            _count_digits(loop)
+    divisions = ops_named(function, tuple(_UNSIGNED))
+    if not divisions:
+        return
+    _without_signs(function)
+    for loop in find_loops(function):
+        _count_digits(loop)
 
 
 def _without_signs(function: ir.Operation) -> None:
@@ -106,7 +105,7 @@ def _without_signs(function: ir.Operation) -> None:
                 made = constant(kind, 0) if below else None
             else:
                 positive = signs.is_never_negative(second)
-                made = scalar_op(_UNSIGNED[op.name], [first, second], kind) if positive else None
+                made = create(_UNSIGNED[op.name], [first, second], kind) if positive else None
         if made is not None:
             op.results[0].replace_all_uses_with(made)
             replaced.append(op)
@@ -188,7 +187,7 @@ def _starts(digits: list[_Digit], lower: ir.Value) -> list[ir.Value]:
         if digit.below is not None:
             dividend = found[2 * digit.below]
         else:
-            dividend = binary("arith.addi", lower, constant(lower.type, digit.ahead))
+            dividend = binary("arith.addi", lower, digit.ahead)
         # A loop without iterations may have divisors of 0.
         divisor = binary("arith.maxsi", digit.divisor, constant(lower.type, 1))
         found += [binary(name, dividend, divisor) for name in ("arith.divui", "arith.remui")]
@@ -203,16 +202,12 @@ def _following(digits: list[_Digit], carried: list[ir.Value]) -> list[ir.Value]:
         kind = quotient.type
         more = binary("arith.addi", remainder, constant(kind, 1))
         full = negated(less(more, digit.divisor))
-        rest = _either(full, constant(kind, 0), more)
+        rest = select(full, constant(kind, 0), more)
         if digit.below is not None:
             counted = overflows[digit.below]
             full = binary("arith.andi", counted, full)
-            rest = _either(counted, rest, remainder)
+            rest = select(counted, rest, remainder)
         overflows.append(full)
         up = binary("arith.addi", quotient, constant(kind, 1))
-        found += [_either(full, up, quotient), rest]
+        found += [select(full, up, quotient), rest]
     return found
-
-
-def _either(condition: ir.Value, first: ir.Value, second: ir.Value) -> ir.Value:
-    return scalar_op("arith.select", [condition, first, second], first.type)

@@ -43,12 +43,12 @@ from tilec.hardware.layout import Layout
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.vector_width import element_bytes
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.layouts.maps import broadcast_source
 from tilec.passes.layouts.operand_numbers import name_operand_rows
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.values import again, replace_op
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import find_ops
 
 _FREE = ("arith.constant", "tensor.splat", "tile.iota")
 _STEPS = 4
@@ -59,12 +59,11 @@ _ACCESSES = 4
 barriers beside, makes at the least."""
 
 
-@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
-def remove_layout_conversions(module: ir.Module, context: PassContext) -> None:
+@kernel_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+def remove_layout_conversions(function: ir.Operation, context: PassContext) -> None:
     """Folds conversions into what makes their operand."""
-    for function in kernels(module):
-        for op in find_ops(function, ConvertLayoutOp):
-            _fold(op.opview, function, context)
+    for op in find_ops(function, ConvertLayoutOp):
+        _fold(op.opview, function, context)
 
 
 def _fold(conversion: ConvertLayoutOp, function: ir.Operation, context: PassContext) -> None:

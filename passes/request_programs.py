@@ -61,7 +61,7 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.gpu_tile.launch_control import ANSWER_BYTES, answer_buffer
 from tilec.dialects.gpu_tile.role import total_warps
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import is_dynamic
 from tilec.passes.programs.answers import SLOTS
 from tilec.passes.programs.cluster_alike import runs_in
@@ -70,6 +70,7 @@ from tilec.passes.rewriting.loops import (
     behind,
     enclosing_ops,
     find_loops,
+    inits_of,
     is_program_loop,
     replace_yield,
     terminator,
@@ -80,7 +81,7 @@ from tilec.passes.rewriting.values import replace_op
 from tilec.passes.roles.threads import runs_in_one_thread
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.BUFFERS,
     ensures=Level.BUFFERS,
     behind={
@@ -88,11 +89,10 @@ from tilec.passes.roles.threads import runs_in_one_thread
     },
     rings=True,
 )
-def request_programs(module: ir.Module, context: PassContext) -> None:
+def request_programs(function: ir.Operation, context: PassContext) -> None:
     """Lets CTAs ask for programs where the author wants it."""
-    for function in module.body.operations:
-        if function.operation.name == "func.func" and is_dynamic(function.operation):
-            _request(function.operation, context)
+    if is_dynamic(function):
+        _request(function, context)
 
 
 @dataclass
@@ -156,7 +156,7 @@ def _make_answers(function: ir.Operation, releases: int, shape: tuple[int, int, 
         if answers.ctas > 1:
             places = [ClusterPositionOp.build(axis=n) for n in range(3) if shape[n] > 1]
             anywhere = functools.reduce(functools.partial(binary, "arith.ori"), places)
-            answers.first, answers.mask = equal(anywhere, i32_constant(0)), i32_constant(1)
+            answers.first, answers.mask = equal(anywhere, 0), i32_constant(1)
     return answers
 
 
@@ -165,7 +165,7 @@ def _rewrite(reader: _Reader, answers: _Answers, *, asks: bool) -> None:
     loop = reader.loop
     old = loop.regions[0].blocks[0]
     i1, i32 = ir.IntegerType.get_signless(1), ir.IntegerType.get_signless(32)
-    carried = list(loop.operands)[3:]
+    carried = inits_of(loop)
     types = [i32, i32, *(value.type for value in carried)]
     with ir.InsertionPoint(loop), loop.location:
         inits = [constant(i1, 1), loop.operands[0], i32_constant(0), *carried]
@@ -187,8 +187,8 @@ def _rewrite(reader: _Reader, answers: _Answers, *, asks: bool) -> None:
         RingReleaseOp.build(answers.ring, slot, answers.mask, by=reader.per)
         if answers.mask is not None:
             # The place of a cluster's first CTA; clusters are numbered.
-            x = binary("arith.divui", x, i32_constant(answers.ctas))
-        following = binary("arith.addi", count, i32_constant(1))
+            x = binary("arith.divui", x, answers.ctas)
+        following = binary("arith.addi", count, 1)
     replace_yield(end, [there, x, following, *end.operands])
     replace_op(loop, *list(new.results)[2:])
 

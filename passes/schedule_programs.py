@@ -66,7 +66,7 @@ from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.powers import power_below
 from tilec.hardware.target import Feature, Groups
 from tilec.passes.analysis.hazards import may_write, orders_memory
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import (
     ALONE,
     DYNAMIC,
@@ -92,39 +92,17 @@ from tilec.passes.programs.program_relations import (
 from tilec.passes.rewriting.control import for_loop, run_only_if
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import innermost_loop
-from tilec.passes.rewriting.scalars import binary, i32_constant, less, scalar_op
+from tilec.passes.rewriting.scalars import as_type, binary, less, select
 from tilec.passes.rewriting.values import replace_op
-from tilec.passes.rewriting.walk import all_ops, kernels
+from tilec.passes.rewriting.walk import all_ops
 from tilec.terms.demands import ORDER
 
 DEMAND = "the author's demand"
 
 
-@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
-def schedule_programs(module: ir.Module, context: PassContext) -> None:
+@kernel_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+def schedule_programs(function: ir.Operation, context: PassContext) -> None:
     """Puts programs of kernels with dots in grouped order, or in a loop that CTAs share."""
-    for function in kernels(module):
-        _schedule(function, context)
-
-
-@dataclass
-class _Programs:
-    """How a kernel uses its programs."""
-
-    ids: dict[int, list[ir.Operation]] = field(default_factory=lambda: {0: [], 1: [], 2: []})
-    multiplies: bool = False
-    from_buffers: bool = False
-    dots: bool = False
-    ordered: bool = False
-    waits: bool = False
-    persistent: bool = False
-    stores: list[ir.Operation] = field(default_factory=list)
-    loads: list[ir.Operation] = field(default_factory=list)
-    effects: list[ir.Operation] = field(default_factory=list)
-    """Other ops that other programs or the host could tell if they ran twice."""
-
-
-def _schedule(function: ir.Operation, context: PassContext) -> None:
     found = _look_at(function)
     loops = loops_in_any_order(function)
     demanded = _demanded(function, found, context)
@@ -162,6 +140,23 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
     if order is not None:
         why = DEMAND if order.demanded else "a grid of dots shares operands in L2"
         context.report.add("program order", function, order.text, why)
+
+
+@dataclass
+class _Programs:
+    """How a kernel uses its programs."""
+
+    ids: dict[int, list[ir.Operation]] = field(default_factory=lambda: {0: [], 1: [], 2: []})
+    multiplies: bool = False
+    from_buffers: bool = False
+    dots: bool = False
+    ordered: bool = False
+    waits: bool = False
+    persistent: bool = False
+    stores: list[ir.Operation] = field(default_factory=list)
+    loads: list[ir.Operation] = field(default_factory=list)
+    effects: list[ir.Operation] = field(default_factory=list)
+    """Other ops that other programs or the host could tell if they ran twice."""
 
 
 def _stays(
@@ -313,11 +308,11 @@ def _in_line(
     i32 = ir.IntegerType.get_signless(32)
     kept = [view.operation for view in entry.operations]
     *body, _ = kept
-    programs = [_cast(NumProgramsOp.build(axis=axis), i32) for axis in range(3)]
+    programs = [as_type(NumProgramsOp.build(axis=axis), i32) for axis in range(3)]
     sizes = [_ceil(size, part) for size, part in zip(programs, cluster, strict=True)]
-    plane = scalar_op("arith.muli", [sizes[0], sizes[1]], i32)
+    plane = binary("arith.muli", sizes[0], sizes[1])
     if persistent:
-        total = scalar_op("arith.muli", [plane, sizes[2]], i32)
+        total = binary("arith.muli", plane, sizes[2])
         first, step = (CtaIdOp, NumCtasOp) if cluster == ALONE else (ClusterIdOp, NumClustersOp)
         bounds = [first.build(), total, step.build()]
         _, block = for_loop(bounds)
@@ -328,16 +323,16 @@ def _in_line(
     with inner:
         if uneven:
             linear = from_both_ends(linear, *bounds[1:])
-        z = scalar_op("arith.divui", [linear, plane], i32)
-        rest = scalar_op("arith.remui", [linear, plane], i32)
+        z = binary("arith.divui", linear, plane)
+        rest = binary("arith.remui", linear, plane)
         if order is not None:
             places = list(_order(rest, sizes[0], sizes[1], order, cluster[0]))
         else:
-            y = scalar_op("arith.divui", [rest, sizes[0]], i32)
-            places = [scalar_op("arith.remui", [rest, sizes[0]], i32), y]
+            y = binary("arith.divui", rest, sizes[0])
+            places = [binary("arith.remui", rest, sizes[0]), y]
         places.append(z)
         inside = [_own(places, programs, cluster, axis) for axis in range(3) if cluster[axis] > 1]
-        places = [_cast(place, ir.IndexType.get()) for place in places]
+        places = [as_type(place, ir.IndexType.get()) for place in places]
     if persistent:
         with inner:
             end = ir.Operation.create("scf.yield")
@@ -366,10 +361,10 @@ def _own(
     A CTA whose program lies outside the grid gets that of the cluster's first CTA. Returns an i1:
     whether its own lies inside.
     """
-    first = binary("arith.muli", places[axis], i32_constant(cluster[axis]))
+    first = binary("arith.muli", places[axis], cluster[axis])
     own = binary("arith.addi", first, ClusterPositionOp.build(axis=axis))
     inside = less(own, programs[axis])
-    places[axis] = scalar_op("arith.select", [inside, own, first], own.type)
+    places[axis] = select(inside, own, first)
     return inside
 
 
@@ -384,16 +379,16 @@ def _ceil(size: ir.Value, part: int) -> ir.Value:
     """The number of parts of `part` programs each that hold `size`."""
     if part == 1:
         return size
-    more = binary("arith.addi", size, i32_constant(part - 1))
-    return binary("arith.divui", more, i32_constant(part))
+    more = binary("arith.addi", size, part - 1)
+    return binary("arith.divui", more, part)
 
 
 def _grouped(order: ProgramOrder) -> list[ir.Value]:
     i32, index = ir.IntegerType.get_signless(32), ir.IndexType.get()
-    x, y = (_cast(ProgramIdOp.build(axis=axis), i32) for axis in (0, 1))
-    rows, columns = (_cast(NumProgramsOp.build(axis=axis), i32) for axis in (0, 1))
-    linear = scalar_op("arith.addi", [x, scalar_op("arith.muli", [y, rows], i32)], i32)
-    return [_cast(value, index) for value in _order(linear, rows, columns, order)]
+    x, y = (as_type(ProgramIdOp.build(axis=axis), i32) for axis in (0, 1))
+    rows, columns = (as_type(NumProgramsOp.build(axis=axis), i32) for axis in (0, 1))
+    linear = binary("arith.addi", x, binary("arith.muli", y, rows))
+    return [as_type(value, index) for value in _order(linear, rows, columns, order)]
 
 
 def _order(
@@ -404,7 +399,3 @@ def _order(
     if order.name == "hilbert":
         group = power_below(group)
     return TileOrderOp.build(linear, rows, columns, order=order.name, group=group)
-
-
-def _cast(value: ir.Value, type_: ir.Type) -> ir.Value:
-    return scalar_op("arith.index_cast", [value], type_)

@@ -34,14 +34,14 @@ from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Feature
 from tilec.hardware.tensor_memory import COLUMN_BITS, blocked_tensor_memory
 from tilec.messages.diagnostics import CompileError
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import teams_of
 from tilec.passes.dots.computed_lhs import ComputedOperands, memory_run
 from tilec.passes.dots.operand_buffers import panel_elements
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import why_no_counter
-from tilec.passes.rewriting.scalars import scalar_op
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.scalars import create
+from tilec.passes.rewriting.walk import find_ops
 
 PRODUCT_REGISTERS = 26
 """What ptxas 13.0 wants beside the accumulators of an instruction: 154 for m64n256, else C7602."""
@@ -50,20 +50,19 @@ WIDER = {"f8E4M3FN": ir.F16Type, "f8E5M2": ir.F16Type}
 it."""
 
 
-@tile_pass(requires=Level.TILE, ensures=Level.SELECTED)
-def select_mma(module: ir.Module, context: PassContext) -> None:
+@kernel_pass(requires=Level.TILE, ensures=Level.SELECTED)
+def select_mma(function: ir.Operation, context: PassContext) -> None:
     """Names the instruction of every dot, widening inputs the target cannot multiply."""
-    for function in kernels(module):
-        dots = [op.opview for op in find_ops(function, tile.DotOp)]
-        if not dots and _is_third(context):
-            raise _third_refused(function, "it multiplies nothing", context)
-        room = _registers_for_products(function, context)
-        computed = ComputedOperands(function, context)
-        for dot in dots:
-            if isinstance(dot, tile.DotScaledOp):
-                _check_chosen(dot, context)
-                continue
-            _select(dot, room, computed, context)
+    dots = [op.opview for op in find_ops(function, tile.DotOp)]
+    if not dots and _is_third(context):
+        raise _third_refused(function, "it multiplies nothing", context)
+    room = _registers_for_products(function, context)
+    computed = ComputedOperands(function, context)
+    for dot in dots:
+        if isinstance(dot, tile.DotScaledOp):
+            _check_chosen(dot, context)
+            continue
+        _select(dot, room, computed, context)
 
 
 def _is_third(context: PassContext) -> bool:
@@ -201,5 +200,5 @@ def _widen(dot: tile.DotOp) -> None:
         if wider is None:
             continue
         with ir.InsertionPoint(dot.operation), dot.operation.location:
-            cast = scalar_op("arith.extf", [value], with_element(value, wider.get()))
+            cast = create("arith.extf", [value], with_element(value, wider.get()))
         dot.operation.operands[index] = cast

@@ -26,12 +26,12 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
-from tilec.dialects.gpu_tile.types import BufferType, layout_of
-from tilec.dialects.types import bit_width, byte_width, count_stripes, element, shape
+from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.types import bit_width, count_stripes, element, shape
 from tilec.hardware.ring_stages import sent_together
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.layouts.buffer_layouts import choose_shared_layout
-from tilec.passes.rewriting.scalars import binary, i32_constant, scalar_op
+from tilec.passes.layouts.buffer_layouts import buffer_for
+from tilec.passes.rewriting.scalars import as_type, binary, i32_constant
 from tilec.passes.rewriting.walk import find_ops
 
 
@@ -48,9 +48,7 @@ def _send(op: tile.SumStripesOp) -> None:
     pairs = list(zip(op.values, op.sums, strict=True))
     goes = _goes(pairs)
     buffers = _buffers(goes, op.axis)
-    number = scalar_op(
-        "arith.index_cast", [tile.StripeIdOp.build()], ir.IntegerType.get_signless(32)
-    )
+    number = as_type(tile.StripeIdOp.build(), ir.IntegerType.get_signless(32))
     gpu_tile.ClusterSyncOp.build(order="relaxed")
     for position, go in enumerate(goes):
         if position:
@@ -81,10 +79,8 @@ def _buffers(goes: list[list[tuple[ir.Value, ir.Value]]], axis: int) -> list[lis
 
 
 def _buffer(value: ir.Value, total: ir.Value, axis: int, free: list[ir.Value]) -> ir.Value:
-    sizes, parts = shape(total), count_stripes(shape(value), shape(total), axis)
-    layouts = layout_of(value), layout_of(total)
-    shared = choose_shared_layout(sizes, byte_width(element(value)), layouts)
-    type_ = BufferType.of(total, shared).with_slots(parts).type()
+    parts = count_stripes(shape(value), shape(total), axis)
+    type_ = buffer_for(total, layout_of(value), layout_of(total)).with_slots(parts).type()
     alike = next((buffer for buffer in free if buffer.type == type_), None)
     return alike or gpu_tile.AllocOp.build(results=[type_])
 

@@ -49,17 +49,17 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.cluster import cluster_shape, ctas_alike
 from tilec.dialects.gpu_tile.mbarrier import COPIES
 from tilec.hardware.sizes import WARPGROUP_WARPS
-from tilec.passes.contract import Level, PassContext, show_location, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass, show_location
 from tilec.passes.copies.shared_parts import Part, acquired_by, load_part, part_of
 from tilec.passes.copies.tensor_copies import refused_tensor_copies
 from tilec.passes.demands.kernels import chose_cluster
 from tilec.passes.programs.cluster_alike import axes_of, meet
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.scalars import binary, i32_constant
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.scalars import binary
+from tilec.passes.rewriting.walk import find_ops
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.ALLOCATED,
     ensures=Level.ALLOCATED,
     behind={
@@ -68,24 +68,8 @@ from tilec.passes.rewriting.walk import find_ops, kernels
     },
     rings=True,
 )
-def share_copies(module: ir.Module, context: PassContext) -> None:
+def share_copies(function: ir.Operation, context: PassContext) -> None:
     """Multicasts what the CTAs of a cluster load alike."""
-    for function in kernels(module):
-        _share(function, context)
-
-
-@dataclass
-class _Copy:
-    """A copy of a load role that CTAs share along `axes`, each one `part`; `turn`: which acquired
-    its slot."""
-
-    load: TmaLoadOp
-    turn: RingAcquireOp
-    axes: tuple[int, ...]
-    part: Part
-
-
-def _share(function: ir.Operation, context: PassContext) -> None:
     shape = cluster_shape(function)
     copies = [op.opview for op in find_ops(function, TensorMapLoad)]
     if shape == (1, 1, 1) or any(copy.reaches_others() for copy in copies):
@@ -117,6 +101,17 @@ def _share(function: ir.Operation, context: PassContext) -> None:
     for copy in copies:
         _multicast(copy, masks)
     meet(function)
+
+
+@dataclass
+class _Copy:
+    """A copy of a load role that CTAs share along `axes`, each one `part`; `turn`: which acquired
+    its slot."""
+
+    load: TmaLoadOp
+    turn: RingAcquireOp
+    axes: tuple[int, ...]
+    part: Part
 
 
 def _count(shape: Sequence[int], axes: Sequence[int]) -> int:
@@ -182,7 +177,7 @@ class _Masks:
                     if number is None:
                         number = position
                         continue
-                    scaled = binary("arith.muli", number, i32_constant(self.shape[axis]))
+                    scaled = binary("arith.muli", number, self.shape[axis])
                     number = binary("arith.addi", scaled, position)
                 assert number is not None
                 self._places[axes] = number

@@ -30,7 +30,7 @@ from mlir import ir
 
 from tilec.passes.analysis.integer_ops import is_division, is_integer_op
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.lower_to_nvvm.access import inline_asm
+from tilec.passes.lower_to_nvvm.access import asm_text, inline_asm
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.op_tables import OpMap, order_of
 from tilec.passes.rewriting.walk import ops_named
@@ -47,7 +47,7 @@ def sink_scalars(module: ir.Module, context: PassContext) -> None:
     loops: list[tuple[ir.Operation, ir.Operation]] = []
     for op in ops_named(module.operation, ["scf.for"]):
         following = behind(op)
-        if _text(following) == _LAST_WAIT and _multiplies(op):
+        if asm_text(following) == _LAST_WAIT and _multiplies(op):
             loops.append((op, following))
     for loop, wait in loops:
         _sink(loop, wait)
@@ -55,7 +55,9 @@ def sink_scalars(module: ir.Module, context: PassContext) -> None:
 
 def _multiplies(loop: ir.Operation) -> bool:
     """Whether a loop's own block has a product."""
-    return any(_PRODUCT in _text(view.operation) for view in loop.regions[0].blocks[0].operations)
+    return any(
+        _PRODUCT in asm_text(view.operation) for view in loop.regions[0].blocks[0].operations
+    )
 
 
 def _sink(loop: ir.Operation, wait: ir.Operation) -> None:
@@ -83,7 +85,3 @@ def _number(op: ir.Operation, order: OpMap[int]) -> int:
     while op not in order:
         op = op.parent
     return order[op]
-
-
-def _text(op: ir.Operation) -> str:
-    return op.attributes["asm_string"].value if op.name == "llvm.inline_asm" else ""

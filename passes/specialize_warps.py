@@ -68,7 +68,7 @@ from tilec.dialects.types import is_tile
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.register_pressure import most_live_registers
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.tensor_copies import refused_tensor_copies
 from tilec.passes.demands.kernels import PINGPONG, settled_arrays, teams_of
 from tilec.passes.demands.loops import STAGES, WARP_SPECIALIZE, check_stages
@@ -77,7 +77,6 @@ from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import behind, enclosing_ops, find_loops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.values import replace_op
-from tilec.passes.rewriting.walk import kernels
 from tilec.passes.roles.budgets import share_registers
 from tilec.passes.roles.fills import arrivals, refused_fills
 from tilec.passes.roles.multiply_role import Products, add_multiply_role, drop_shell, find_products
@@ -102,7 +101,7 @@ from tilec.passes.roles.rings import (
 )
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.BUFFERS,
     ensures=Level.BUFFERS,
     behind={
@@ -111,11 +110,10 @@ from tilec.passes.roles.rings import (
     },
     rings=True,
 )
-def specialize_warps(module: ir.Module, context: PassContext) -> None:
+def specialize_warps(function: ir.Operation, context: PassContext) -> None:
     """Gives the tensor copies of every kernel a warp of their own."""
-    for function in kernels(module):
-        _specialize(function, context)
-        check_stages(function)
+    _specialize(function, context)
+    check_stages(function)
 
 
 def _specialize(function: ir.Operation, context: PassContext) -> None:

@@ -14,11 +14,10 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
-from tilec.dialects.gpu_tile.types import BufferType, layout_of
-from tilec.dialects.types import byte_width, element, shape
+from tilec.dialects.gpu_tile.types import layout_of
 from tilec.hardware.layout import Layout
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.rewriting.walk import find_ops
 
 
@@ -40,10 +39,8 @@ def holds_copies(layout: Layout, num_threads: int) -> bool:
 
 def _spread(op: ir.Operation, context: PassContext) -> None:
     old = op.results[0]
-    layout, sizes = layout_of(old), shape(old)
-    shared = choose_shared_layout(sizes, byte_width(element(old)), (layout,))
     with ir.InsertionPoint.after(op), op.location:
-        buffer = gpu_tile.AllocOp.build(results=[BufferType.of(old, shared).type()])
+        buffer = gpu_tile.AllocOp.build(results=[buffer_for(old).type()])
         store = gpu_tile.BufferStoreOp.build(old, buffer)
         spread = gpu_tile.BufferLoadOp.build(buffer, results=[old.type])
     old.replace_all_uses_except(spread, [store.operation])
@@ -51,5 +48,5 @@ def _spread(op: ir.Operation, context: PassContext) -> None:
         "atomic",
         op,
         "old values through shared memory",
-        f"layout {layout} holds copies, of which only the first performs the atomic",
+        f"layout {layout_of(old)} holds copies, of which only the first performs the atomic",
     )

@@ -42,7 +42,7 @@ from tilec.hardware.layout import Layout
 from tilec.hardware.shared_layout import strided
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import is_explicit
-from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.layouts.conversion_costs import cheap_lane_move
 from tilec.passes.layouts.lane_moves import lane_move
 from tilec.passes.layouts.maps import (
@@ -72,9 +72,7 @@ def _split_conversion(op: ConvertLayoutOp, context: PassContext) -> None:
     reason = _crosses_warps(op, op.src, source, result, context)
     if reason is None:
         return
-    bytes_ = byte_width(element(op.src))
-    shared = choose_shared_layout(shape(op.src), bytes_, (source, result))
-    buffer = stored(op.src, BufferType.of(op.src, shared))
+    buffer = stored(op.src, buffer_for(op.src, source, result))
     context.report.add(
         "layout conversion",
         op.operation,

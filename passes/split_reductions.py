@@ -33,8 +33,8 @@ from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.def_use import only_use
-from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
-from tilec.dialects.types import byte_width, element, shape
+from tilec.dialects.gpu_tile.types import buffer_of, layout_attr, layout_of
+from tilec.dialects.types import element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout
 from tilec.messages.diagnostics import InternalError
@@ -49,12 +49,12 @@ from tilec.passes.layouts.axis_levels import (
     num_partials,
     partial_layout,
 )
-from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.layouts.maps import broadcast_source, expanded, reshaped
 from tilec.passes.layouts.partners import partners
 from tilec.passes.layouts.scan_layout import split_levels
 from tilec.passes.rewriting.buffers import stored
-from tilec.passes.rewriting.loops import behind
+from tilec.passes.rewriting.loops import behind, carried_by
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import binary, constant
 from tilec.passes.rewriting.values import replace_op
@@ -129,11 +129,7 @@ def _split_scan(op: tile.ScanOp, context: PassContext) -> None:
 
 
 def _split_take(op: tile.TakeOp, context: PassContext) -> None:
-    source, sizes = layout_of(op.src), shape(op.src)
-    buffer = stored(
-        op.src,
-        BufferType.of(op.src, choose_shared_layout(sizes, byte_width(element(op.src)), (source,))),
-    )
+    buffer = stored(op.src, buffer_for(op.src))
     taken = gpu_tile.BufferGatherOp.build(
         buffer, op.indices, results=[op.result.type], axis=op.axis
     )
@@ -180,8 +176,7 @@ def _exchanged(value: ir.Value, axis: int, mask: int) -> tuple[ir.Value, ir.Valu
     other dimensions comes from one place: vectors stay vectors."""
     layout, sizes = layout_of(value), shape(value)
     # As wide accesses as there are: of the same passes the fewer instructions.
-    shared = choose_shared_layout(sizes, byte_width(element(value)), (layout,), per_instruction=1)
-    buffer = stored(value, BufferType.of(value, shared))
+    buffer = stored(value, buffer_for(value, per_instruction=1))
     i32 = ir.IntegerType.get_signless(32)
     line = tuple(size if dim == axis else 1 for dim, size in enumerate(sizes))
     every = tuple(range(len(sizes)))
@@ -233,7 +228,7 @@ def _sum_of_loop(op: tile.HistogramOp) -> _LoopSum | None:
     if add is None or add.name != "arith.addi" or add.block != op.operation.block:
         return None
     argument = add.operands[add.operands[0] == op.result]
-    carried = list(loop.regions[0].blocks[0].arguments)[1:]
+    carried = carried_by(loop)
     use = only_use(add.results[0])
     if argument not in carried or only_use(argument) is None or use is None:
         return None
@@ -250,9 +245,7 @@ def _zeros(op: tile.HistogramOp, context: PassContext) -> tuple[ir.Value, ir.Typ
     i32 = element(op.result)
     type_ = tile_type((rows, bins), i32, layout_attr(expanded(layout, 0, rows)))
     zeros = constant(type_, 0)
-    buffer = stored(
-        zeros, BufferType.of(zeros, choose_shared_layout((rows, bins), 4, (layout_of(zeros),)))
-    )
+    buffer = stored(zeros, buffer_for(zeros))
     context.report.add(
         "histogram",
         op.operation,
@@ -290,9 +283,7 @@ def _begin_together(function: ir.Operation) -> None:
 
 
 def _gather_stripes(op: tile.GatherStripesOp, context: PassContext) -> None:
-    size = shape(op.result)
-    shared = choose_shared_layout(size, byte_width(element(op.value)), (layout_of(op.result),))
-    buffer = gpu_tile.AllocOp.build(results=[BufferType.of(op.result, shared).type()])
+    buffer = gpu_tile.AllocOp.build(results=[buffer_for(op.result).type()])
     gpu_tile.ClusterStoreOp.build(op.value, buffer)
     gpu_tile.ClusterSyncOp.build(order="acq_rel")
     replace_op(op, gpu_tile.BufferLoadOp.build(buffer, results=[op.result.type]))
@@ -320,9 +311,7 @@ def _through_buffers(partials: Sequence[ir.Value], gathered: Layout) -> list[ir.
     """Stores each tile to a buffer of its own and loads it again in the layout `gathered`."""
     loaded = []
     for partial in partials:
-        accesses = (layout_of(partial), gathered)
-        shared = choose_shared_layout(shape(partial), byte_width(element(partial)), accesses)
-        buffer = stored(partial, BufferType.of(partial, shared))
+        buffer = stored(partial, buffer_for(partial, layout_of(partial), gathered))
         type_ = tile_type(shape(partial), element(partial), layout_attr(gathered))
         loaded.append(gpu_tile.BufferLoadOp.build(buffer, results=[type_]))
     return loaded

@@ -48,7 +48,7 @@ from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.types import element, shape, with_shape
 from tilec.messages.diagnostics import InternalError
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import STRIPES
 from tilec.passes.programs.cut_tiles import (
     Cut,
@@ -67,29 +67,28 @@ from tilec.passes.programs.sum_parts import (
     why_whole,
 )
 from tilec.passes.rewriting.control import run_only_if
+from tilec.passes.rewriting.free_ops import drop_unused
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.scalars import binary, constant, equal, scalar_op
+from tilec.passes.rewriting.scalars import as_type, binary, constant, create, equal
 from tilec.passes.rewriting.values import retype
-from tilec.passes.rewriting.walk import kernels
 from tilec.passes.rows.row_edits import begin_at
 from tilec.terms.demands import SUM_PARTS
 
 
-@tile_pass(requires=Level.SELECTED, ensures=Level.SELECTED)
-def split_sums(module: ir.Module, context: PassContext) -> None:
+@kernel_pass(requires=Level.SELECTED, ensures=Level.SELECTED)
+def split_sums(function: ir.Operation, context: PassContext) -> None:
     """Gives the CTAs of a cluster parts of a loop of products, and a stripe each of the sum."""
-    for function in kernels(module):
-        parts = sum_parts_of(function)
-        if parts == 1:
-            continue
-        reason = why_whole(function, context.target, parts)
-        loop = find_sum(function)
-        if reason is not None or loop is None:
-            raise error_at(function, f"sum_parts={parts} was asked for, but {reason}")
-        with function.location:
-            _split(function, loop, parts)
-        why = "few programs have a long loop: so many CTAs sum a part of it each"
-        context.report.add("sums", loop, f"in {parts} parts, a cluster", why, parts=parts)
+    parts = sum_parts_of(function)
+    if parts == 1:
+        return
+    reason = why_whole(function, context.target, parts)
+    loop = find_sum(function)
+    if reason is not None or loop is None:
+        raise error_at(function, f"sum_parts={parts} was asked for, but {reason}")
+    with function.location:
+        _split(function, loop, parts)
+    why = "few programs have a long loop: so many CTAs sum a part of it each"
+    context.report.add("sums", loop, f"in {parts} parts, a cluster", why, parts=parts)
 
 
 def _split(function: ir.Operation, loop: ir.Operation, parts: int) -> None:
@@ -102,8 +101,8 @@ def _split(function: ir.Operation, loop: ir.Operation, parts: int) -> None:
     del function.attributes[SUM_PARTS.attribute]
     with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]), loop.location:
         part = tile.StripeIdOp.build()
-        first = binary("arith.muli", part, constant(part.type, cut.size // parts))
-        is_first = equal(part, constant(part.type, 0))
+        first = binary("arith.muli", part, cut.size // parts)
+        is_first = equal(part, 0)
     _shorten(find_shared(loop, parts), part, parts)
     stripes = _Stripes(cut, first, parts)
     with ir.InsertionPoint(rest[0]), loop.location:
@@ -149,9 +148,7 @@ class _Stripes:
 
     def drop(self) -> None:
         """Erases what nobody uses any more."""
-        for op in reversed(self._whole):
-            if not any(list(result.uses) for result in op.results):
-                op.erase()
+        drop_unused(self._whole)
 
     def _of(self, value: ir.Value, dim: int) -> ir.Value:
         """This CTA's stripe of a value along `dim`."""
@@ -197,10 +194,8 @@ class _Stripes:
 
     def _moved(self, iota: ir.Value) -> ir.Value:
         """Coordinates from those of this CTA's stripe on."""
-        by = self._first
-        if element(iota) != by.type:
-            by = scalar_op("arith.index_cast", [by], element(iota))
-        return binary("arith.addi", iota, scalar_op("tensor.splat", [by], iota.type))
+        by = as_type(self._first, element(iota))
+        return binary("arith.addi", iota, create("tensor.splat", [by], iota.type))
 
 
 def _shorten(loop: ir.Operation, part: ir.Value, parts: int) -> None:
@@ -208,7 +203,7 @@ def _shorten(loop: ir.Operation, part: ir.Value, parts: int) -> None:
     low, high, step = list(loop.operands)[:3]
     with ir.InsertionPoint(loop), loop.location:
         one, all_parts = constant(step.type, 1), constant(step.type, parts)
-        part = part if part.type == step.type else scalar_op("arith.index_cast", [part], step.type)
+        part = as_type(part, step.type)
         length = binary("arith.subi", high, low)
         rounded = binary("arith.addi", length, binary("arith.subi", step, one))
         steps = binary("arith.divsi", rounded, step)

@@ -35,35 +35,34 @@ from tilec.dialects.def_use import of_kind
 from tilec.dialects.types import element, shape, with_shape
 from tilec.dialects.types import tile as tile_type
 from tilec.messages.diagnostics import InternalError
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import STRIPES, stripes_of
 from tilec.passes.rewriting.control import run_only_if
 from tilec.passes.rewriting.loops import behind
-from tilec.passes.rewriting.scalars import binary, constant, equal
+from tilec.passes.rewriting.scalars import binary, equal
 from tilec.passes.rewriting.values import replace_uses, retype
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import find_ops
 from tilec.passes.rows.row_edits import begin_at, move_columns
 from tilec.passes.rows.row_kernels import RowKernel, find_rows, is_row, row_axis
 from tilec.passes.rows.stripes import count_stripes
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.TILE,
     ensures=Level.TILE,
     behind={"dissolve-windows": "rows are counted in whole arrays"},
 )
-def spread_rows(module: ir.Module, context: PassContext) -> None:
+def spread_rows(function: ir.Operation, context: PassContext) -> None:
     """Spreads rows that one CTA cannot hold over the CTAs of a cluster."""
-    for function in kernels(module):
-        rows = find_rows(function)
-        stripes, why = count_stripes(function, context.target, context.num_warps)
-        if rows is None or stripes == stripes_of(function):
-            continue
-        meet = bool(of_kind(rows.ops, tile.ReduceOp))
-        chosen = f"each spread over {stripes} CTAs" + (", a cluster" if meet else "")
-        context.report.add("rows", function, chosen, why, stripes=stripes)
-        with function.location:
-            _spread(function, rows, stripes)
+    rows = find_rows(function)
+    stripes, why = count_stripes(function, context.target, context.num_warps)
+    if rows is None or stripes == stripes_of(function):
+        return
+    meet = bool(of_kind(rows.ops, tile.ReduceOp))
+    chosen = f"each spread over {stripes} CTAs" + (", a cluster" if meet else "")
+    context.report.add("rows", function, chosen, why, stripes=stripes)
+    with function.location:
+        _spread(function, rows, stripes)
 
 
 def _spread(function: ir.Operation, rows: RowKernel, stripes: int) -> None:
@@ -72,8 +71,8 @@ def _spread(function: ir.Operation, rows: RowKernel, stripes: int) -> None:
     results = [op for op in find_ops(function, tile.StoreOp) if not is_row(op.opview.value)]
     with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
         stripe = tile.StripeIdOp.build()
-        first = binary("arith.muli", stripe, constant(stripe.type, size))
-        is_first = equal(stripe, constant(stripe.type, 0))
+        first = binary("arith.muli", stripe, size)
+        is_first = equal(stripe, 0)
     for access in rows.accesses:
         axis = row_axis(access, rows.size)
         if axis is None:

@@ -21,7 +21,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile import BufferLoadOp, MmaOp, MmaScaledOp
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
-from tilec.dialects.types import bit_width, byte_width, element, shape, with_element
+from tilec.dialects.types import bit_width, element, shape, with_element
 from tilec.hardware.fragments import OperandLayouts, operand_layouts
 from tilec.hardware.layout import Layout
 from tilec.hardware.mma_instruction import MmaInstruction
@@ -29,7 +29,7 @@ from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.sizes import WORD_BITS
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import contiguous_dim
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.buffer_fills import copies_fragments
 from tilec.passes.copies.tensor_copies import why_no_tensor_copy
 from tilec.passes.demands.loops import forbids_roles
@@ -38,10 +38,10 @@ from tilec.passes.dots.computed_lhs import ComputedOperands
 from tilec.passes.dots.operand_buffers import operand_layout, staged_as, swizzle_bytes
 from tilec.passes.dots.tensor_memory_dot import stage_tensor_memory_dot
 from tilec.passes.dots.warpgroup_dot import stage_warpgroup_dot
-from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.rewriting.buffers import view_part
-from tilec.passes.rewriting.scalars import constant, less, scalar_op
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.scalars import constant, less, select
+from tilec.passes.rewriting.walk import find_ops
 
 FMA_STEP = 1
 """Elements of k a step of an fma dot takes. Both operands then lie with stride 1 along m and n, so
@@ -50,16 +50,15 @@ HELD_WORDS = 64
 """Registers of a thread for all fragments of an rhs whose lhs threads hold: a quarter of them."""
 
 
-@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS, rings=True)
-def stage_operands(module: ir.Module, context: PassContext) -> None:
+@kernel_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS, rings=True)
+def stage_operands(function: ir.Operation, context: PassContext) -> None:
     """Turns every dot into buffer traffic and `gpu_tile.mma` per k-step."""
-    for function in kernels(module):
-        computed = ComputedOperands(function, context)
-        panels = _Panels(function, context)
-        for dot in [op.opview for op in find_ops(function, tile.DotOp)]:
-            with ir.InsertionPoint(dot.operation), dot.operation.location:
-                _stage(dot, computed, panels, context)
-        computed.erase_unused()
+    computed = ComputedOperands(function, context)
+    panels = _Panels(function, context)
+    for dot in [op.opview for op in find_ops(function, tile.DotOp)]:
+        with ir.InsertionPoint(dot.operation), dot.operation.location:
+            _stage(dot, computed, panels, context)
+    computed.erase_unused()
 
 
 def _stage(
@@ -192,16 +191,12 @@ def _staged(
     dot: tile.DotOp,
 ) -> ir.Value:
     """A buffer that holds the operand; `step` elements along `axis` are read at a time."""
-    bytes_ = byte_width(element(value))
     part = list(shape(value))
     part[axis] = min(step, part[axis])
-    fragments = ((fragment, tuple(part)),)
     # FMA units multiply one element an instruction: a read takes the slot of a product.
     on_fma_units = find_instruction(dot.options["instruction"]).acc_layout is None
-    shared = choose_shared_layout(
-        shape(value), bytes_, (layout_of(value),), fragments, per_instruction=int(on_fma_units)
-    )
-    type_ = BufferType.of(value, shared)
+    fragments = ((fragment, tuple(part)),)
+    type_ = buffer_for(value, fragments=fragments, per_instruction=int(on_fma_units))
     why = "fragments are read by threads that did not load them"
     side = "lhs" if axis == len(part) - 1 else "rhs"
     return staged_as(dot, value, type_, context, side, why)
@@ -223,5 +218,5 @@ def _zero_past(value: ir.Value, axis: int, size: int) -> ir.Value:
     element."""
     i32 = ir.IntegerType.get_signless(32)
     at = tile.IotaOp.build(results=[with_element(value, i32)], axis=axis)
-    inside = less(at, constant(at.type, size))
-    return scalar_op("arith.select", [inside, value, constant(value.type, 0)], value.type)
+    inside = less(at, size)
+    return select(inside, value, constant(value.type, 0))

@@ -29,7 +29,7 @@ from tilec.hardware.fragments import warpgroup_widths
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import select_warpgroup_instruction
 from tilec.hardware.target import Feature
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.dots.computed_lhs import ComputedOperands, memory_run
 from tilec.passes.rewriting.loops import (
     behind,
@@ -39,7 +39,7 @@ from tilec.passes.rewriting.loops import (
     without_iteration_argument,
 )
 from tilec.passes.rewriting.values import again
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import find_ops
 
 ALONG_COLUMNS = 1
 """The axis that neighbours in memory lie along, of a matrix of rows."""
@@ -47,16 +47,13 @@ TRANSPOSED = (1, 0)
 """The permutation of axes that transposes a matrix."""
 
 
-@tile_pass(requires=Level.TILE, ensures=Level.TILE)
-def transpose_products(module: ir.Module, context: PassContext) -> None:
+@kernel_pass(requires=Level.TILE, ensures=Level.TILE, needs=Feature.WGMMA)
+def transpose_products(function: ir.Operation, context: PassContext) -> None:
     """Turns dots whose rhs can come to registers where it becomes the lhs."""
-    if not context.target.supports(Feature.WGMMA):
-        return
-    for function in kernels(module):
-        for op in find_ops(function, tile.DotOp):
-            number, row = _carried(op.opview), _instruction(op.opview, context)
-            if number is not None and row is not None and _lies_by_rows(op.opview):
-                _turn(op.opview, row, number, ComputedOperands(function, context), context)
+    for op in find_ops(function, tile.DotOp):
+        number, row = _carried(op.opview), _instruction(op.opview, context)
+        if number is not None and row is not None and _lies_by_rows(op.opview):
+            _turn(op.opview, row, number, ComputedOperands(function, context), context)
 
 
 def _carried(dot: tile.DotOp) -> int | None:

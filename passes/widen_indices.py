@@ -44,7 +44,7 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.index_ranges import Launch, find_ranges
 from tilec.passes.analysis.integer_program import IntegerProgram
 from tilec.passes.analysis.intervals import NARROW, Interval, holds
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import (
     PROGRAM_LIMIT,
     SIZE_LIMITS,
@@ -53,8 +53,8 @@ from tilec.passes.demands.kernels import (
 )
 from tilec.passes.rewriting.loops import behind, find_loops, terminator
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.scalars import binary, constant, scalar_op
-from tilec.passes.rewriting.walk import all_ops, blocks_in, kernels
+from tilec.passes.rewriting.scalars import as_type, binary, constant, create
+from tilec.passes.rewriting.walk import all_ops, blocks_in
 
 ITERATIONS_AHEAD = 16
 """How far behind a loop's end its variable may be looked at, by copies that run ahead: more than
@@ -71,26 +71,25 @@ for: the first that helps. A sum of two fits, then one of eight products."""
 _CASTS = ("arith.index_cast", "arith.index_castui")
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.TILE,
     ensures=None,
     behind={"dissolve-windows": "sums of windows are indices"},
 )
-def widen_indices(module: ir.Module, context: PassContext) -> None:
+def widen_indices(function: ir.Operation, context: PassContext) -> None:
     """Gives i64 to what 32 bits might not hold."""
-    for function in kernels(module):
-        if not has_narrow_indices(function):
-            continue
+    if not has_narrow_indices(function):
+        return
+    indices = _Indices(function)
+    launch = _choose_launch(indices)
+    indices.look(launch)
+    if _count_iterations(indices):
         indices = _Indices(function)
-        launch = _choose_launch(indices)
         indices.look(launch)
-        if _count_iterations(indices):
-            indices = _Indices(function)
-            indices.look(launch)
-        _write_launch(function, launch, indices.limits)
-        if indices.wide:
-            _report(indices, context)
-            _Widening(indices).run(function)
+    _write_launch(function, launch, indices.limits)
+    if indices.wide:
+        _report(indices, context)
+        _Widening(indices).run(function)
 
 
 def _choose_launch(indices: _Indices) -> Launch:
@@ -307,10 +306,10 @@ class _Widening:
         value = source
         with ir.InsertionPoint(op):
             if from_bits > to_bits:
-                value = scalar_op("arith.trunci", [source], result.type)
+                value = create("arith.trunci", [source], result.type)
             elif from_bits < to_bits:
                 extend = "arith.extsi" if op.name == _CASTS[0] else "arith.extui"
-                value = scalar_op(extend, [source], result.type)
+                value = create(extend, [source], result.type)
         self._replace(op, value)
 
     def _replace(self, op: ir.Operation, value: ir.Value) -> None:
@@ -365,7 +364,7 @@ class _Widening:
         with ir.InsertionPoint(op), op.location:
             if known is not None:
                 return constant(self.i64, known)
-            return scalar_op("arith.index_cast", [value], self._wide_type(value))
+            return as_type(value, self._wide_type(value))
 
     def _unify(self, op: ir.Operation) -> None:
         """Gives all indices of an op i64 if one of them needs it; a result that fits becomes an
@@ -384,7 +383,7 @@ class _Widening:
         narrow = result.type
         result.set_type(self._wide_type(result))
         with ir.InsertionPoint(behind(op)), op.location:
-            cast = scalar_op("arith.index_cast", [result], narrow)
+            cast = create("arith.index_cast", [result], narrow)
         self.all.add(cast)
         result.replace_all_uses_except(cast, cast.owner.operation)
 
@@ -399,7 +398,7 @@ class _Widening:
         value = op.operands[number]
         with ir.InsertionPoint(op), op.location:
             bounded = clamped(value, *self.known[value])
-            op.operands[number] = scalar_op("arith.index_cast", [bounded], ir.IndexType.get())
+            op.operands[number] = as_type(bounded, ir.IndexType.get())
 
     def _inline_ptx(self, op: tile.InlinePtxOp) -> None:
         """An index goes into a register of 64 bits as it is, into narrower ones cut."""
@@ -409,4 +408,4 @@ class _Widening:
             if value in self.wide and letter != "l":
                 kind = with_element(value, index) if is_tile(value) else index
                 with ir.InsertionPoint(op.operation):
-                    op.operation.operands[number] = scalar_op("arith.index_cast", [value], kind)
+                    op.operation.operands[number] = as_type(value, kind)

@@ -45,30 +45,28 @@ from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op, of_kind
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import element_bytes
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap
-from tilec.passes.rewriting.scalars import binary, constant, less, scalar_op
-from tilec.passes.rewriting.walk import kernels
+from tilec.passes.rewriting.scalars import binary, constant, less, select
 from tilec.passes.rows.row_edits import begin_at, move_columns
 from tilec.passes.rows.row_kernels import Access, RowKernel, find_rows, is_row, row_axis
 from tilec.passes.rows.wrapped_rows import longest_shift, may_wrap, saves_slots
 
 
-@tile_pass(
+@kernel_pass(
     requires=Level.TILE,
     ensures=Level.TILE,
     behind={"dissolve-windows": "rows begin in whole arrays"},
 )
-def wrap_rows(module: ir.Module, context: PassContext) -> None:
+def wrap_rows(function: ir.Operation, context: PassContext) -> None:
     """Wraps rows whose elements are not known to be aligned."""
-    for function in kernels(module):
-        rows = find_rows(function)
-        if rows is None:
-            continue
-        facts = Divisibility(function)
-        if may_wrap(rows, facts) and saves_slots(rows, facts, context.num_threads):
-            _wrap(rows, context)
+    rows = find_rows(function)
+    if rows is None:
+        return
+    facts = Divisibility(function)
+    if may_wrap(rows, facts) and saves_slots(rows, facts, context.num_threads):
+        _wrap(rows, context)
 
 
 def _wrap(rows: RowKernel, context: PassContext) -> None:
@@ -127,6 +125,6 @@ def _is_free(op: ir.Operation) -> bool:
 def _wrapped(size: int, columns: ir.Value, by: ir.Value) -> ir.Value:
     """The columns of wrapped elements."""
     column = binary("arith.subi", columns, by)
-    around = binary("arith.addi", column, constant(column.type, size))
-    is_front = less(column, constant(column.type, 0))
-    return scalar_op("arith.select", [is_front, around, column], column.type)
+    around = binary("arith.addi", column, size)
+    is_front = less(column, 0)
+    return select(is_front, around, column)

@@ -35,7 +35,7 @@ from tilec.passes.rewriting.loops import (
     terminator,
     without_iteration_argument,
 )
-from tilec.passes.rewriting.scalars import binary, constant, scalar_op
+from tilec.passes.rewriting.scalars import as_type, binary, constant
 
 
 @tile_pass(requires=Level.TILE, ensures=Level.TILE)
@@ -90,5 +90,5 @@ def _trips(loop: ir.Operation, counter: ir.Value, type_: ir.Type) -> ir.Value:
     low, each = constant_of(loop.operands[0]), constant_of(loop.operands[2])
     trips = counter if low == 0 else binary("arith.subi", counter, loop.operands[0])
     if each != 1:
-        trips = binary("arith.divui", trips, constant(trips.type, each or 1))
-    return trips if trips.type == type_ else scalar_op("arith.index_cast", [trips], type_)
+        trips = binary("arith.divui", trips, each or 1)
+    return as_type(trips, type_)

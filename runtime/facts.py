@@ -33,7 +33,10 @@ def observe_parameter(name: str, array: ArrayView) -> Parameter:
         "array",
         array.dtype,
         sizes=(None,) * len(array.shape),
-        strides=tuple(1 if axis in _unit_axes(array) else None for axis in range(array.ndim)),
+        strides=tuple(
+            1 if axis in unit_axes(array.shape, array.strides) else None
+            for axis in range(array.ndim)
+        ),
         facts=observe(array),
     )
 
@@ -58,17 +61,17 @@ def observe_list(name: str, kind: str, arrays: ArrayList) -> Parameter:
     )
 
 
-def _unit_axes(array: ArrayView) -> tuple[int, ...]:
-    """The axes whose stride is fixed as 1: of those that lead anywhere all with that stride, and
+def unit_axes(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+    """The axes whose stride counts as 1: of those that lead anywhere all with that stride, and
     where there is none, one that leads nowhere, so that its stride may be any.
 
     A row of a column-major matrix, or a column, has stride 1 twice. Both as facts would tell the
     copy engine of rows that begin an element apart.
     """
-    used = _used_strides(array)
-    units = tuple(axis for axis, stride in enumerate(array.strides) if stride == 1)
+    used = _used_strides(shape)
+    units = tuple(axis for axis, stride in enumerate(strides) if stride == 1)
     leading = tuple(axis for axis in units if used[axis])
-    spare = [axis for axis in range(array.ndim) if not used[axis]]
+    spare = [axis for axis in range(len(shape)) if not used[axis]]
     return leading or units[-1:] or tuple(spare[-1:])
 
 
@@ -83,7 +86,7 @@ def observe(array: ArrayView) -> Facts:
         sizes=_size_divisors(array.shape, array.strides, bytes_),
         strides=tuple(
             1 if is_used and stride < 0 else _divisor(is_used * stride, bytes_, WORD_BYTES)
-            for stride, is_used in zip(array.strides, _used_strides(array), strict=True)
+            for stride, is_used in zip(array.strides, _used_strides(array.shape), strict=True)
         ),
     )
 
@@ -192,7 +195,7 @@ def check_array(parameter: Parameter, array: ArrayView) -> None:
     every = (True,) * parameter.rank
     for what, found, fixed, divisors, used in (
         ("size", array.shape, parameter.sizes, facts.sizes, every),
-        ("stride", array.strides, parameter.strides, facts.strides, _used_strides(array)),
+        ("stride", array.strides, parameter.strides, facts.strides, _used_strides(array.shape)),
     ):
         for axis, (value, expected) in enumerate(zip(found, fixed, strict=True)):
             if not used[axis]:
@@ -205,13 +208,12 @@ def check_array(parameter: Parameter, array: ArrayView) -> None:
                 raise _mismatch(parameter, text, str(value))
 
 
-def _used_strides(array: ArrayView) -> tuple[bool, ...]:
+def _used_strides(shape: Sequence[int]) -> tuple[bool, ...]:
     """Which strides lead anywhere: not that of an axis of size 1, and none of an empty array.
 
     NumPy and torch do leave odd values there.
     """
-    empty = 0 in array.shape
-    return tuple(size > 1 and not empty for size in array.shape)
+    return tuple(size > 1 and 0 not in shape for size in shape)
 
 
 def check_list(parameter: Parameter, arrays: ArrayView) -> None:

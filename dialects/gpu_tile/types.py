@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, ClassVar, TypeVar
 
 from mlir import ir
@@ -200,6 +201,11 @@ class BufferType(_Buffer):
     def element_bytes(self) -> int:
         """Bytes one element takes; i1 takes a whole byte."""
         return byte_width(self.element)
+
+    @property
+    def tile_bytes(self) -> int:
+        """Bytes of its elements alone, without what lies between them."""
+        return prod(self.shape) * self.element_bytes
 
     @property
     def slot_bytes(self) -> int:

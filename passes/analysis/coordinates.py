@@ -22,7 +22,7 @@ from mlir import ir
 
 from tilec.executable.kernel import INDEX_LIMIT_32 as SIZE_LIMIT
 from tilec.passes.analysis.divisibility import constant_of
-from tilec.passes.rewriting.scalars import binary, constant, i32_constant, scalar_op
+from tilec.passes.rewriting.scalars import binary, create, i32_constant
 
 COORDINATE = "tile.coordinate"
 """The mark of a cast of a coordinate: what 32 bits do not hold is clamped, not cut."""
@@ -32,9 +32,9 @@ def clamped(value: ir.Value, low: int = -SIZE_LIMIT - 1, high: int = SIZE_LIMIT 
     """A 64-bit coordinate, at the current insertion point, as a 64-bit number that 32 bits hold.
     `low`, `high`: what is known of it."""
     if high > SIZE_LIMIT:
-        value = binary("arith.minsi", value, constant(value.type, SIZE_LIMIT))
+        value = binary("arith.minsi", value, SIZE_LIMIT)
     if low < -SIZE_LIMIT:
-        value = binary("arith.maxsi", value, constant(value.type, -SIZE_LIMIT))
+        value = binary("arith.maxsi", value, -SIZE_LIMIT)
     return value
 
 
@@ -43,7 +43,7 @@ def as_copy_coordinate(value: ir.Value) -> ir.Value:
     known = constant_of(value)
     if known is not None and abs(known) > SIZE_LIMIT:
         return i32_constant(SIZE_LIMIT if known > 0 else -SIZE_LIMIT)
-    cast = scalar_op("arith.index_cast", [value], ir.IntegerType.get_signless(32))
+    cast = create("arith.index_cast", [value], ir.IntegerType.get_signless(32))
     if known is None:
         cast.owner.attributes[COORDINATE] = ir.UnitAttr.get()
     return cast

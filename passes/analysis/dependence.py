@@ -9,7 +9,7 @@ from mlir import ir
 from tilec.dialects.def_use import defining_op
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.walk import blocks_in
+from tilec.passes.rewriting.walk import blocks_in, uses_behind
 
 
 def ops_behind(
@@ -40,6 +40,19 @@ def ops_behind(
             todo += terminator(block).operands
 
 
+def needed_inside(values: Iterable[ir.Value], block: ir.Block) -> list[ir.Operation]:
+    """The ops of a block that values follow from, in order."""
+    needed, pending = OpSet(), list(values)
+    while pending:
+        op = defining_op(pending.pop())
+        if op is None or op.block != block:
+            continue
+        if op not in needed:
+            needed.add(op)
+            pending += op.operands
+    return [view.operation for view in block.operations if view.operation in needed]
+
+
 def _behind_argument(argument: ir.BlockArgument) -> list[ir.Value]:
     """Finds what the value of a loop's block argument is made of: the loop's bounds, its first
     value, and what an iteration gives."""
@@ -61,24 +74,14 @@ def _behind_argument(argument: ir.BlockArgument) -> list[ir.Value]:
 def is_read(value: ir.Value) -> bool:
     """Whether a value reaches, in the end, anything but arithmetic, loops and branches: a store,
     say. If not, the program is the same without it."""
-    seen: set[ir.Value] = set()
-    todo = [value]
-    while todo:
-        one = todo.pop()
-        if one in seen:
-            continue
-        seen.add(one)
-        for use in one.uses:
-            following = _following(use.owner.operation, use.operand_number)
-            if following is None:
-                return True
-            todo += following
-    return False
+    uses = uses_behind(value, lambda use: _following(use) or ())
+    return any(_following(use) is None for use in uses)
 
 
-def _following(op: ir.Operation, number: int) -> list[ir.Value] | None:
-    """The values that an op makes of its operand of this number; None where it does more with it
-    than compute, as a store does."""
+def _following(use: ir.OpOperand) -> list[ir.Value] | None:
+    """The values that an op makes of an operand; None where it does more with it than compute, as a
+    store does."""
+    op, number = use.owner.operation, use.operand_number
     if op.name.startswith("arith."):
         return list(op.results)
     if op.name == "scf.yield" and op.parent.name in ("scf.for", "scf.if"):

@@ -48,6 +48,7 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.hazards import orders_memory
 from tilec.passes.contract import PassContext
 from tilec.passes.layouts.matrix_load import plan_matrix_load, plan_matrix_store
+from tilec.passes.rewriting.loops import carried_by, inits_of, yielded_by
 from tilec.passes.rewriting.walk import all_ops
 
 
@@ -136,10 +137,8 @@ def ring_counters(loop: ir.Operation) -> Counters:
     """The counts of rings that a loop (scf.for) carries; none of another loop."""
     if loop.name != "scf.for":
         return Counters({}, {})
-    body = loop.regions[0].blocks[0]
-    *_, last = body.operations
     steps, starts = {}, {}
-    slots = zip(list(body.arguments)[1:], list(loop.operands)[3:], last.operands, strict=True)
+    slots = zip(carried_by(loop), inits_of(loop), yielded_by(loop), strict=True)
     for argument, init, yielded in slots:
         base, step = _split_sum(yielded)
         if base == argument and step and _counts_a_ring(argument):

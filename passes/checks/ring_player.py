@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from math import prod
 from typing import Any
 
 from mlir import ir
@@ -15,7 +14,6 @@ from tilec.dialects.effects import read_late_by, written_by
 from tilec.dialects.gpu_tile import BufferView, RingHandover, RingTurn, TensorMapLoad
 from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS, THREADS
 from tilec.dialects.gpu_tile.types import (
-    any_buffer_of,
     buffer_of,
     is_buffer,
     is_tensor_buffer,
@@ -305,8 +303,7 @@ def _same_memory(one: Place, other: Place) -> bool:
 
 
 def _bytes(buffer: ir.Value) -> int:
-    found = buffer_of(buffer)
-    return prod(any_buffer_of(buffer).shape) * found.element_bytes
+    return buffer_of(buffer).tile_bytes
 
 
 @cache

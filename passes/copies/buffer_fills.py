@@ -3,6 +3,7 @@ it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import gcd
 
@@ -31,9 +32,8 @@ from tilec.passes.analysis.vector_width import access_width, contiguous_dim, ele
 from tilec.passes.contract import PassContext
 from tilec.passes.layouts.candidates import blocked_layout
 from tilec.passes.layouts.runs import register_run, shared_width
-from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import i1_constant
-from tilec.passes.rewriting.walk import users_of
+from tilec.passes.rewriting.walk import users_of, uses_behind
 
 SMALLEST_COPY = 4
 """Bytes; PTX ISA 9.0, "cp.async": cp-size is 4, 8 or 16."""
@@ -230,15 +230,13 @@ def readers(buffer: ir.Value) -> list[ir.OpView]:
 def products_of(op: ir.OpView) -> list[ir.Operation]:
     """The matrix instructions whose registers follow, element by element, from those that an op
     loads from a buffer; none of another op."""
-    found: list[ir.Operation] = []
-    pending, seen = [op.result] if isinstance(op, BufferLoadOp) else [], OpSet()
-    while pending:
-        for use in pending.pop().uses:
-            user = use.owner
-            if is_product(user.opview):
-                found.append(user.operation)
-            passed = is_elementwise(user.operation) or isinstance(user.opview, tile.TransposeOp)
-            if passed and user not in seen:
-                seen.add(user)
-                pending += filter(is_tile, user.results)
-    return found
+    if not isinstance(op, BufferLoadOp):
+        return []
+
+    def passed_on(use: ir.OpOperand) -> Iterable[ir.Value]:
+        user = use.owner
+        passes = is_elementwise(user.operation) or isinstance(user.opview, tile.TransposeOp)
+        return filter(is_tile, user.results) if passes else ()
+
+    uses = uses_behind(op.result, passed_on)
+    return [use.owner.operation for use in uses if is_product(use.owner.opview)]

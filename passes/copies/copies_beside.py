@@ -14,7 +14,7 @@ of their ring; what no tensor copy brings (a length that is no whole 16 bytes).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mlir import ir
 
@@ -23,18 +23,18 @@ from tilec.dialects.effects import is_fill, is_product
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import BufferLoadOp, BufferStoreOp, ConvertLayoutOp
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
-from tilec.dialects.types import is_tile, shape
+from tilec.dialects.types import is_tile
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
-from tilec.passes.analysis.vector_width import element_bytes
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.buffer_fills import uses_of, why_no_copy
 from tilec.passes.copies.tensor_copies import TensorCopy, plan_tensor_copy, why_no_tensor_copy
-from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.rewriting.buffers import stored
-from tilec.passes.rewriting.loops import behind, in_block
-from tilec.passes.rewriting.op_tables import OpSet, order_of
+from tilec.passes.rewriting.loops import behind, first_in
+from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.values import replace_uses
+from tilec.passes.rewriting.walk import uses_behind
 
 SMALL_PART = 8
 """All such tiles of a block take at most an eighth of what its products read: a slot in eight. Logs
@@ -70,26 +70,20 @@ def plan_copies_beside(
 
 def _buffer_for(load: tile.LoadOp) -> BufferType:
     """Where the tile lies as its readers like it best."""
-    layouts = tuple(layout_of(value) for value, _ in _readers(load)) or (layout_of(load.result),)
-    layout = choose_shared_layout(shape(load.result), element_bytes(load.src), layouts)
-    return BufferType.of(load.result, layout)
+    return buffer_for(load.result, *(layout_of(value) for value, _ in _readers(load)))
 
 
 def _becomes_operand(load: tile.LoadOp) -> bool:
     """Whether a product of the block multiplies what is computed of a tile, element by element."""
-    block, pending, seen = load.operation.block, [load.result], {load.result}
-    while pending:
-        for use in pending.pop().uses:
-            user = use.owner.operation
-            if user.block != block:
-                continue
-            if is_fill(user.opview) or is_product(user.opview):
-                return True
-            if is_elementwise(user) or isinstance(user.opview, ConvertLayoutOp):
-                found = [r for r in user.results if r not in seen]
-                seen.update(found)
-                pending += found
-    return False
+    block = load.operation.block
+
+    def passed_on(use: ir.OpOperand) -> Iterable[ir.Value]:
+        op = use.owner.operation
+        passes = is_elementwise(op) or isinstance(op.opview, ConvertLayoutOp)
+        return op.results if passes and op.block == block else ()
+
+    users = (use.owner.opview for use in uses_behind(load.result, passed_on))
+    return any(is_fill(user) or is_product(user) for user in users if user.operation.block == block)
 
 
 def _readers(load: tile.LoadOp) -> list[tuple[ir.Value, list[ir.OpOperand]]]:
@@ -119,13 +113,11 @@ def _why_not(
 def _through_buffer(load: tile.LoadOp, buffer: BufferType) -> BufferStoreOp:
     """Has the readers of a load read a buffer, which it fills."""
     block = load.operation.block
-    order = order_of(view.operation for view in block.operations)
     readers = _readers(load)
     with ir.InsertionPoint(behind(load.operation)), load.operation.location:
         filled = stored(load.result, buffer)
     for value, uses in readers:
-        users = [in_block(use.owner.operation, block) for use in uses]
-        first = min(users, key=order.__getitem__)
+        first = first_in(block, [use.owner.operation for use in uses])
         with ir.InsertionPoint(first), value.owner.location:
             loaded = BufferLoadOp.build(filled, results=[value.type])
         replace_uses(uses, loaded)

@@ -34,7 +34,7 @@ from tilec.passes.analysis.register_pressure import Peak
 from tilec.passes.rewriting.buffers import view_part
 from tilec.passes.rewriting.loops import clone_mapped
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.scalars import binary, constant
+from tilec.passes.rewriting.scalars import binary
 from tilec.passes.rewriting.values import retype
 from tilec.passes.rewriting.walk import find_ops
 
@@ -184,4 +184,4 @@ def _move_on(load: LoadOp, starts: Sequence[int]) -> None:
         for dim, start in zip(load.dims, starts, strict=True):
             if start:
                 at = op.operands[1 + dim]
-                op.operands[1 + dim] = binary("arith.addi", at, constant(at.type, start))
+                op.operands[1 + dim] = binary("arith.addi", at, start)

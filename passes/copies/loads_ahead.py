@@ -50,7 +50,7 @@ from tilec.passes.rewriting.loops import (
     with_iteration_arguments,
 )
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.scalars import binary, constant, less, scalar_op
+from tilec.passes.rewriting.scalars import binary, constant, less, select
 from tilec.passes.rewriting.values import replace_op
 
 
@@ -141,7 +141,7 @@ def issue_behind(
     at = body.arguments[0]
     with ir.InsertionPoint(order[-1] if place_of is None else order[0]), loop.location:
         ahead = binary("arith.addi", at, step)
-        ahead = scalar_op("arith.select", [less(ahead, upper), ahead, at], at.type)
+        ahead = select(less(ahead, upper), ahead, at)
     mapped = {at: ahead}
     for place in sorted(set(places.values())):
         loads = [found.loads[number] for number in places if places[number] == place]

@@ -63,7 +63,7 @@ def load_part(
     whole = buffer_of(load.dst)
     sizes = tuple(part.size if d == part.dim else n for d, n in enumerate(whole.shape))
     with ir.InsertionPoint(load.operation), load.operation.location:
-        step = binary("arith.muli", place, i32_constant(part.size))
+        step = binary("arith.muli", place, part.size)
         origin = [step if d == part.dim else i32_constant(0) for d in range(len(sizes))]
         at = list(load.coordinates)
         axis = made.dims[part.dim]

@@ -15,7 +15,7 @@ from tilec.dialects.tile import BroadcastOp, IotaOp
 from tilec.dialects.types import encoding, shape, tile, with_element
 from tilec.passes.analysis.signs import Signs
 from tilec.passes.copies.window_places import Place
-from tilec.passes.rewriting.scalars import at_least, binary, constant, less, scalar_op
+from tilec.passes.rewriting.scalars import as_type, binary, compare, constant, create, less
 
 
 def tests_of(places: Sequence[Place], signs: Signs) -> list[ir.Value]:
@@ -40,29 +40,27 @@ def numbers_from(first: ir.Value, axis: int | None, beside: ir.Value) -> ir.Valu
     if axis is None:
         return filled(first, beside)
     counted = as_index(_count(axis, beside))
-    start = scalar_op("tensor.splat", [first], counted.type)
+    start = create("tensor.splat", [first], counted.type)
     return _spread(binary("arith.addi", start, counted), axis, beside)
 
 
 def filled(number: ir.Value, beside: ir.Value) -> ir.Value:
     """A tile like `beside`, full of a number."""
-    return scalar_op("tensor.splat", [number], with_element(beside, number.type))
+    return create("tensor.splat", [number], with_element(beside, number.type))
 
 
 def as_index(numbers: ir.Value) -> ir.Value:
     """A tile of integers as indices."""
-    if numbers.type.element_type == ir.IndexType.get():
-        return numbers
-    return scalar_op("arith.index_cast", [numbers], with_element(numbers, ir.IndexType.get()))
+    return as_type(numbers, with_element(numbers, ir.IndexType.get()))
 
 
 def _tests(place: Place, signs: Signs) -> list[ir.Value]:
     tests = []
     if not place.begins_inside(signs):
         first = place.first()
-        tests.append(at_least(first, constant(first.type, 0)))
+        tests.append(compare("sge", first, 0))
     if not place.ends_inside():
-        tests.append(at_least(place.edge.size, place.end()))
+        tests.append(compare("sge", place.edge.size, place.end()))
     return tests
 
 
@@ -71,7 +69,7 @@ def _masks(place: Place, beside: ir.Value, signs: Signs) -> list[ir.Value]:
         return [filled(test, beside) for test in _tests(place, signs)]
     masks, numbers = [], _count(place.axis, beside)
     if not place.begins_inside(signs):
-        masks.append(at_least(numbers, filled(_in_front(place), numbers)))
+        masks.append(compare("sge", numbers, filled(_in_front(place), numbers)))
     if not place.ends_inside():
         masks.append(less(numbers, filled(_up_to_end(place), numbers)))
     return [_spread(mask, place.axis, beside) for mask in masks]
@@ -81,7 +79,7 @@ def _in_front(place: Place) -> ir.Value:
     """How many elements of a tile lie in front of an edge, as i32. No step wraps, wherever the tile
     lies."""
     first = place.first()
-    nearest = binary("arith.maxsi", first, constant(first.type, -place.extent))
+    nearest = binary("arith.maxsi", first, -place.extent)
     zero = constant(first.type, 0)
     return _as_i32(binary("arith.subi", zero, binary("arith.minsi", nearest, zero)))
 
@@ -96,7 +94,7 @@ def _up_to_end(place: Place) -> ir.Value:
 
 def _as_i32(count: ir.Value) -> ir.Value:
     """An index that is no larger than a tile."""
-    return scalar_op("arith.index_cast", [count], ir.IntegerType.get_signless(32))
+    return as_type(count, ir.IntegerType.get_signless(32))
 
 
 def _count(axis: int, beside: ir.Value) -> ir.Value:

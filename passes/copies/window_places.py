@@ -10,7 +10,7 @@ from tilec.dialects.tile import ArrayOp, Indexed, WindowOp
 from tilec.dialects.types import shape
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.signs import Signs
-from tilec.passes.rewriting.scalars import binary, constant
+from tilec.passes.rewriting.scalars import binary
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Place:
     def end(self) -> ir.Value:
         """Where it ends, counted from the edge's beginning; written here."""
         first = self.first()
-        return binary("arith.addi", first, constant(first.type, self.extent))
+        return binary("arith.addi", first, self.extent)
 
     def begins_inside(self, signs: Signs) -> bool:
         """Whether it is known not to begin in front of the edge."""

@@ -51,7 +51,8 @@ from tilec.hardware.shared_layout import strided
 from tilec.hardware.tensor_tiles import SCALE_ROWS, SCALES_COPY, scales_image, scales_layout
 from tilec.passes.contract import PassContext
 from tilec.passes.dots.operand_buffers import staged_as
-from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.layouts.buffer_layouts import buffer_for
+from tilec.passes.layouts.maps import row_major_number
 from tilec.passes.rewriting.buffers import stored, view_part
 from tilec.passes.rewriting.values import replace_op
 
@@ -99,8 +100,7 @@ def _scale_fragments(
     fragment = scale_layout(row, layout_of(dot.acc), sizes[1 - axis], axis)
     buffer = _arranged(dot, value, axis, side, context)
     if buffer is None:
-        shared = choose_shared_layout(sizes, 1, (layout_of(value),), ((fragment, sizes),))
-        type_ = BufferType.of(value, shared)
+        type_ = buffer_for(value, fragments=((fragment, sizes),))
         why = "the lanes that hold them did not load them"
         buffer = staged_as(dot, value, type_, context, side, why)
     view = view_part(buffer, [0] * len(sizes), sizes)
@@ -164,7 +164,7 @@ def _loaded_image(value: ir.Value, whole: BufferType, k_dim: int) -> tile.LoadOp
         return None
     for at in product(*map(range, whole.shape)):
         source = at if k_dim else at[::-1]
-        if _number(_source_of(source, chain), shape(value)) != whole.layout.offset(at):
+        if row_major_number(_source_of(source, chain), shape(value)) != whole.layout.offset(at):
             return None
     return load
 
@@ -178,16 +178,8 @@ def _source_of(at: tuple[int, ...], chain: Sequence[ir.OpView]) -> tuple[int, ..
                 before[there] = at[here]
             at = tuple(before)
         elif isinstance(op, tile.ReshapeOp):
-            at = tuple(_coordinates(_number(at, shape(op.result)), shape(op.src)))[::-1]
+            at = tuple(_coordinates(row_major_number(at, shape(op.result)), shape(op.src)))[::-1]
     return at
-
-
-def _number(at: Sequence[int], sizes: Sequence[int]) -> int:
-    """The place of an element in row-major order."""
-    number = 0
-    for coordinate, size in zip(at, sizes, strict=True):
-        number = number * size + coordinate
-    return number
 
 
 def _coordinates(number: int, sizes: Sequence[int]) -> Iterator[int]:

@@ -14,7 +14,7 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.types import is_tile, shape, with_element, with_shape
-from tilec.passes.rewriting.scalars import constant, equal
+from tilec.passes.rewriting.scalars import binary, constant, create, equal, select
 
 E8M0, E8M0_ONE = "e8m0", 127
 """Exponents of 2, and that of 1: their bias (OCP Microscaling Formats v1.0, 5.4)."""
@@ -39,16 +39,16 @@ _FORMATS: Mapping[str, _Format] = {
 def decode(code: ir.Value, name: str) -> ir.Value:
     """Gives the bf16 that bytes (i8, a scalar or a tile) of one number each stand for; bits above
     the format's are not looked at."""
-    wide = _op("arith.extui", _i16(code), code)
+    wide = create("arith.extui", [code], _i16(code))
     if name == E8M0:
         return _power_of_two(wide)
     form = _FORMATS[name]
     bits = form.exponent + form.mantissa
     magnitude = _shifted(_masked(wide, (1 << bits) - 1), 7 - form.mantissa)
     sign = _shifted(_masked(wide, 1 << bits), 15 - bits)
-    number = _op("arith.ori", wide.type, magnitude, sign)
-    small = _op("arith.bitcast", _bf16(wide), number)
-    return _op("arith.mulf", small.type, small, constant(small.type, 2.0 ** (127 - form.bias)))
+    number = binary("arith.ori", magnitude, sign)
+    small = create("arith.bitcast", [number], _bf16(wide))
+    return binary("arith.mulf", small, constant(small.type, 2.0 ** (127 - form.bias)))
 
 
 def _power_of_two(wide: ir.Value) -> ir.Value:
@@ -56,13 +56,13 @@ def _power_of_two(wide: ir.Value) -> ir.Value:
     exponent = _shifted(wide, 7)
     for code, bits in ((0, 0x40), (255, 0x7FC0)):
         special = constant(wide.type, bits)
-        exponent = _op("arith.select", wide.type, _equal(wide, code), special, exponent)
-    return _op("arith.bitcast", _bf16(wide), exponent)
+        exponent = select(equal(wide, code), special, exponent)
+    return create("arith.bitcast", [exponent], _bf16(wide))
 
 
 def unpack(pairs: ir.Value, axis: int) -> ir.Value:
     """Gives the bf16 numbers of a tile of e2m1 pairs, which is twice as long along `axis` then."""
-    high = _op("arith.shrui", pairs.type, pairs, constant(pairs.type, PAIR_BITS))
+    high = binary("arith.shrui", pairs, PAIR_BITS)
     return decode(_joined(pairs, high, axis), "e2m1")
 
 
@@ -70,7 +70,7 @@ def unpack_codes(pairs: ir.Value, axis: int, at: int) -> ir.Value:
     """Bytes that have each number of a tile of e2m1 pairs from bit `at` on, up to the fourth, and
     else zeros."""
     low = _masked(_shifted(pairs, at), PAIR_MASK << at)
-    high = _op("arith.shrui", pairs.type, pairs, constant(pairs.type, PAIR_BITS - at))
+    high = binary("arith.shrui", pairs, PAIR_BITS - at)
     return _joined(low, _masked(high, PAIR_MASK << at), axis)
 
 
@@ -82,10 +82,6 @@ def _joined(low: ir.Value, high: ir.Value, axis: int) -> ir.Value:
     both = tile.JoinOp.build(halves, axis=axis + 1)
     whole = [*sizes[:axis], 2 * sizes[axis], *sizes[axis + 1 :]]
     return tile.ReshapeOp.build(both, results=[with_shape(both, whole)])
-
-
-def _op(name: str, result: ir.Type, *operands: ir.Value) -> ir.Value:
-    return ir.Operation.create(name, results=[result], operands=list(operands)).results[0]
 
 
 def _like(value: ir.Value, kind: ir.Type) -> ir.Type:
@@ -101,12 +97,8 @@ def _bf16(value: ir.Value) -> ir.Type:
 
 
 def _masked(value: ir.Value, mask: int) -> ir.Value:
-    return _op("arith.andi", value.type, value, constant(value.type, mask))
+    return binary("arith.andi", value, mask)
 
 
 def _shifted(value: ir.Value, bits: int) -> ir.Value:
-    return _op("arith.shli", value.type, value, constant(value.type, bits))
-
-
-def _equal(value: ir.Value, number: int) -> ir.Value:
-    return equal(value, constant(value.type, number))
+    return binary("arith.shli", value, bits)

@@ -41,7 +41,7 @@ from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import BufferLoadOp, ConvertLayoutOp, WgmmaFenceOp, WgmmaOp
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr
 from tilec.dialects.tile import BroadcastOp, DotOp, IotaOp, LoadOp, TransposeOp
-from tilec.dialects.types import bit_width, byte_width, element, is_tile, shape
+from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.fragments import accumulator_layout, lhs_fragments, warpgroup_grid
 from tilec.hardware.layout import Layout
@@ -60,6 +60,7 @@ from tilec.passes.dots.operand_buffers import (
     panel_elements,
     swizzle_bytes,
 )
+from tilec.passes.layouts.components import is_thin, tile_bytes
 from tilec.passes.layouts.maps import broadcast_source
 from tilec.passes.rewriting.buffers import view_part
 from tilec.passes.rewriting.free_ops import erase_unused
@@ -149,8 +150,7 @@ class ComputedOperands:
             )
         if taken > there:
             return f"sums and two halves of it take {taken} of {there} registers"
-        rhs = prod(shape(dot.rhs)) * byte_width(element(dot.rhs))
-        slot = rhs + sum(buffer.size_bytes for buffer in raw)
+        slot = tile_bytes(dot.rhs) + sum(buffer.size_bytes for buffer in raw)
         if 2 * slot > target.shared_bytes:
             return f"{slot} bytes for its tiles as they are leave room for one stage"
         return None
@@ -239,14 +239,14 @@ class _Check:
         block, op, sizes = self._dot.operation.block, value.owner, shape(value)
         made, outside = defining_op(value), not is_inside(value, block.owner)
         along_k = any(s > 1 for s, along in zip(sizes, in_parts, strict=True) if along)
-        if outside and _is_thin(value) and not along_k:
+        if outside and is_thin(value) and not along_k:
             return None
         if outside and (made is None or isinstance(op, LoadOp)):
             return "a tile along k comes from outside the loop"
         if made is None or not (outside or made.block == block):
             return "a tile of it comes from another block or iteration"
         if isinstance(op, LoadOp):
-            return None if _is_thin(value) else self._why_no_copy(op)
+            return None if is_thin(value) else self._why_no_copy(op)
         if isinstance(op, BroadcastOp):
             in_parts = [in_parts[d] for d in op.dims]
         elif isinstance(op, TransposeOp):
@@ -272,11 +272,6 @@ class _Check:
 def _is_remade(value: ir.Value) -> bool:
     """Whether a tile costs nothing to make anew in any layout."""
     return defining_op(value, "arith.constant", "tensor.splat", "tile.iota") is not None
-
-
-def _is_thin(value: ir.Value) -> bool:
-    """Whether a tile is a row, a column or one element."""
-    return sum(size > 1 for size in shape(value)) < 2
 
 
 def _raw_buffer(load: LoadOp) -> BufferType | None:
@@ -311,11 +306,11 @@ class _Write:
         if _is_remade(value):
             return _remade(op.operation, part, type_)
         outside = not is_inside(value, self._dot.operation.block.owner)
-        if outside and _is_thin(value) and part.sizes == shape(value):
+        if outside and is_thin(value) and part.sizes == shape(value):
             with ir.InsertionPoint(outside_loops(value, self._dot.operation)):
                 return ConvertLayoutOp.build(value, results=[type_])
         if isinstance(op, LoadOp):
-            return _load_again(op, part) if _is_thin(value) else self._read(op, part)
+            return _load_again(op, part) if is_thin(value) else self._read(op, part)
         if isinstance(op, ConvertLayoutOp):
             return self.part(op.src, part)
         if isinstance(op, TransposeOp):

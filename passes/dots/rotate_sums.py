@@ -45,7 +45,7 @@ from tilec.passes.dots.issued_products import IssuedProduct, LoopRewrite, find_p
 from tilec.passes.rewriting.control import either, for_loop
 from tilec.passes.rewriting.loops import clone_mapped, find_loops, terminator
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.scalars import binary, constant, less
+from tilec.passes.rewriting.scalars import binary, less
 from tilec.passes.rewriting.walk import kernel_of, role_of
 
 BESIDE = 28
@@ -155,7 +155,7 @@ class _Rewrite(LoopRewrite):
         for number, step in self._counters.items():
             value = carried[number]
             if ahead:
-                value = binary("arith.addi", value, constant(value.type, ahead * step))
+                value = binary("arith.addi", value, ahead * step)
             mapped[self._arguments[1 + number]] = value
         for op in self._early:
             clone_mapped(op, mapped)

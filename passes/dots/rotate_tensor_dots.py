@@ -62,6 +62,7 @@ from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.loops import (
     behind,
     clone_mapped,
+    first_in,
     in_block,
     terminator,
     without_iteration_argument,
@@ -143,9 +144,8 @@ def _wait_late(turn: RingWaitOp, body: ir.Block) -> None:
     """Waits for a ring's slot in front of the first op that is or holds a reader of it; views of it
     stay behind the wait."""
     buffers = [slot.result for slot in users(turn.slot, SlotOp)]
-    readers = [in_block(user, body) for buffer in buffers for user in users_of(buffer)]
+    first = first_in(body, (user for buffer in buffers for user in users_of(buffer)))
     order = [view.operation for view in body.operations]
-    first = min(readers, key=order.index)
     views = [op for op in order[: order.index(first)] if _is_view_of(op, turn.slot)]
     for op in (turn.operation, *views):
         op.move_before(first)
@@ -221,9 +221,8 @@ def _await_later(loop: ir.Operation, deferred: Deferred) -> ir.Operation:
         number = use.operand_number
         total = body.arguments[1 + number]
         sink(total, body)
-        touching += [in_block(use.owner.operation, body) for use in total.uses]
-    order = [view.operation for view in body.operations]
-    _wait_before(min(touching, key=order.index), product)
+        touching += [use.owner.operation for use in total.uses]
+    _wait_before(first_in(body, touching), product)
     product.wait.operation.erase()
     if load is None:
         with ir.InsertionPoint(behind(loop)), loop.location:
@@ -240,11 +239,10 @@ def _keep_sum(
     total = body.arguments[1 + number]
     with ir.InsertionPoint(loop), load.operation.location:
         BufferStoreOp.build(loop.operands[3 + number], acc)
-    readers = [in_block(use.owner.operation, body) for use in total.uses]
+    readers = [use.owner.operation for use in total.uses]
     readers = [op for op in readers if op != terminator(body)]
     if readers:
-        order = [view.operation for view in body.operations]
-        with ir.InsertionPoint(min(readers, key=order.index)), load.operation.location:
+        with ir.InsertionPoint(first_in(body, readers)), load.operation.location:
             total.replace_all_uses_with(BufferLoadOp.build(acc, results=[kind]))
     location = load.operation.location
     new = without_iteration_argument(loop, number)
@@ -283,7 +281,6 @@ def sink(value: ir.Value, body: ir.Block) -> None:
             dependent.append(view.operation)
             known.update(view.operation.results)
     for op in reversed(dependent):
-        users = [in_block(use.owner.operation, body) for r in op.results for use in r.uses]
+        users = [use.owner.operation for r in op.results for use in r.uses]
         if users and op.name.startswith(("arith.", "math.")) and any(map(is_tile, op.results)):
-            now = [view.operation for view in body.operations]
-            op.move_before(min(users, key=now.index))
+            op.move_before(first_in(body, users))

@@ -13,11 +13,28 @@ from functools import lru_cache
 from itertools import chain, permutations
 from math import prod
 
+from mlir import ir
+
+from tilec.dialects.gpu_tile.types import BufferType, layout_of
+from tilec.dialects.types import byte_width, element, shape
 from tilec.hardware.layout import Layout
 from tilec.hardware.shared_layout import SharedLayout, strided
 from tilec.hardware.sizes import BANK_BYTES, BANKS, VECTOR_BYTES
 from tilec.passes.layouts.matrix_load import plan_matrix_load
 from tilec.passes.layouts.runs import shared_width
+
+
+def buffer_for(
+    tile: ir.Value,
+    *accesses: Layout,
+    fragments: tuple[tuple[Layout, tuple[int, ...]], ...] = (),
+    per_instruction: int = 0,
+) -> BufferType:
+    """The buffer of a tile, as it lies best for accesses in these layouts, the tile's own without;
+    the rest: see `choose_shared_layout`."""
+    layouts, bytes_ = accesses or (layout_of(tile),), byte_width(element(tile))
+    shared = choose_shared_layout(shape(tile), bytes_, layouts, fragments, per_instruction)
+    return BufferType.of(tile, shared)
 
 
 @lru_cache(maxsize=1024)

@@ -19,6 +19,7 @@ from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.op import TileOp
 from tilec.dialects.types import byte_width, element, is_tile, shape
 from tilec.hardware.layout import Layout
+from tilec.passes.rewriting.loops import carried_by, inits_of, terminator, yielded_by
 from tilec.passes.rewriting.walk import blocks_in
 
 MATERIALIZED = ("arith.constant", "tensor.splat", "tile.iota", "tile.broadcast")
@@ -85,6 +86,11 @@ def tile_bytes(value: ir.Value) -> int:
     return prod(shape(value)) * byte_width(element(value))
 
 
+def is_thin(value: ir.Value) -> bool:
+    """Whether a tile is a row, a column or one element, as scales are."""
+    return sum(size > 1 for size in shape(value)) < 2
+
+
 def depth_factor(op: ir.Operation) -> int:
     """How much more often an op runs than one outside all loops: 10 times for each loop around
     it."""
@@ -134,28 +140,26 @@ def is_apart(op: ir.Operation) -> bool:
 def _control_edges(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
     """Ties what goes into a loop or branch to what comes out of it."""
     if op.name == "scf.for":
-        body = op.regions[0].blocks[0]
-        inits, arguments = list(op.operands)[3:], list(body.arguments)[1:]
-        for init, argument, yielded in zip(inits, arguments, _yielded(body), strict=True):
+        values = inits_of(op), carried_by(op), yielded_by(op)
+        for init, argument, yielded in zip(*values, strict=True):
             yield from _led(argument, yielded, init)
     elif op.name == "scf.if":
         for region in op.regions:
             if region.blocks:
-                for value, result in zip(_yielded(region.blocks[0]), op.results, strict=False):
+                for value, result in zip(
+                    terminator(region.blocks[0]).operands, op.results, strict=False
+                ):
                     yield from _led(result, value)
     elif op.name == "scf.while":
         before, after = (region.blocks[0] for region in op.regions)
         for init, argument, yielded in zip(
-            op.operands, before.arguments, _yielded(after), strict=True
+            op.operands, before.arguments, terminator(after).operands, strict=True
         ):
             yield from _led(argument, init, yielded)
-        for passed, argument in zip(_yielded(before)[1:], after.arguments, strict=True):
+        for passed, argument in zip(
+            list(terminator(before).operands)[1:], after.arguments, strict=True
+        ):
             yield from _led(argument, passed)
-
-
-def _yielded(block: ir.Block) -> list[ir.Value]:
-    *_, last = block.operations
-    return list(last.operands)
 
 
 def _led(*values: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:

@@ -220,16 +220,19 @@ def reshape_registers(
     if _linear_threads(source, shape) != _linear_threads(result, result_shape):
         return None
     held = {
-        _linear(at, shape): register
+        row_major_number(at, shape): register
         for register, at in enumerate(source.value_coordinates(len(shape)))
     }
-    numbers = [_linear(at, result_shape) for at in result.value_coordinates(len(result_shape))]
+    numbers = [
+        row_major_number(at, result_shape) for at in result.value_coordinates(len(result_shape))
+    ]
     if not all(number in held for number in numbers):
         return None
     return tuple(held[number] for number in numbers)
 
 
-def _linear(at: Shape, shape: Shape) -> int:
+def row_major_number(at: Sequence[int], shape: Sequence[int]) -> int:
+    """The place of an element in row-major order."""
     total = 0
     for coordinate, size in zip(at, shape, strict=True):
         total = total * size + coordinate
@@ -237,7 +240,7 @@ def _linear(at: Shape, shape: Shape) -> int:
 
 
 def _linear_threads(layout: Layout, shape: Shape) -> list[int]:
-    bits = [_linear(step, shape) for step in _thread_map(layout, len(shape))]
+    bits = [row_major_number(step, shape) for step in _thread_map(layout, len(shape))]
     while bits and not bits[-1]:
         bits.pop()
     return bits

@@ -3,13 +3,14 @@ other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import byte_width, element, shape
 from tilec.hardware.layout import Layout
@@ -24,6 +25,7 @@ from tilec.passes.layouts.maps import (
     spread_out,
     whole_layout,
 )
+from tilec.passes.rewriting.walk import uses_behind
 
 
 @dataclass(frozen=True)
@@ -147,19 +149,14 @@ def _broadcast_links(op: tile.BroadcastOp, depth: int) -> Iterator[Link]:
 def _gathered_bytes(value: ir.Value) -> int:
     """Bytes of the tiles that are gathered by numbers that follow from `value`, element by element:
     who fetches them ahead computes the numbers again, but has nobody's to convert."""
-    found, seen, pending = 0, set(), [value]
-    while pending:
-        following = pending.pop()
-        if following in seen:
-            continue
-        seen.add(following)
-        for use in following.uses:
-            user = use.owner.operation
-            if isinstance(user.opview, tile.GatherOp):
-                found = max(found, tile_bytes(user.opview.result))
-            elif is_elementwise(user) or isinstance(user.opview, tile.BroadcastOp):
-                pending += user.results
-    return found
+
+    def passed_on(use: ir.OpOperand) -> Iterable[ir.Value]:
+        op = use.owner.operation
+        passes = is_elementwise(op) or isinstance(op.opview, tile.BroadcastOp)
+        return op.results if passes else ()
+
+    users = [use.owner.opview for use in uses_behind(value, passed_on)]
+    return max((tile_bytes(op.result) for op in of_kind(users, tile.GatherOp)), default=0)
 
 
 def _transpose_links(op: tile.TransposeOp, depth: int) -> Iterator[Link]:

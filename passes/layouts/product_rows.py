@@ -9,6 +9,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.tile import Combining
 from tilec.dialects.types import is_tile, shape
+from tilec.passes.rewriting.walk import uses_behind
 
 
 def keeps_rows(dot: tile.DotOp) -> bool:
@@ -24,19 +25,17 @@ def reduces_rows(dot: tile.DotOp) -> bool:
 
 def _readers_of_rows(dot: tile.DotOp) -> Iterator[ir.OpView]:
     n = len(shape(dot.acc)) - 1
-    pending, seen = [dot.result], set()
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        for use in value.uses:
-            user = use.owner.opview
-            if isinstance(user, Combining) and user.axis == n:
-                yield user
-            if isinstance(user, tile.DotOp) and use.operand_number == 0:
-                yield user
-            passed = list(user.operation.results)
-            if user.operation.name == "scf.yield" and user.operation.parent.name == "scf.if":
-                passed.append(user.operation.parent.results[use.operand_number])
-            pending += [r for r in passed if is_tile(r) and shape(r) == shape(dot.acc)]
+
+    def passed_on(use: ir.OpOperand) -> list[ir.Value]:
+        op = use.owner.operation
+        passed = list(op.results)
+        if op.name == "scf.yield" and op.parent.name == "scf.if":
+            passed.append(op.parent.results[use.operand_number])
+        return [r for r in passed if is_tile(r) and shape(r) == shape(dot.acc)]
+
+    for use in uses_behind(dot.result, passed_on):
+        user = use.owner.opview
+        if isinstance(user, Combining) and user.axis == n:
+            yield user
+        if isinstance(user, tile.DotOp) and use.operand_number == 0:
+            yield user

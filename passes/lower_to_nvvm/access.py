@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects.types import bit_width
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, constant, create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
+from tilec.passes.rewriting.scalars import compare, constant, create, resized
 
 CACHE_MODIFIERS = {
     None: ("", ""),
@@ -66,6 +66,13 @@ def vector_of(members: Sequence[ir.Value], state: Lowering) -> ir.Value:
     for lane, member in enumerate(members):
         vector = create("llvm.insertelement", [vector, member, state.i32_constant(lane)], type_)
     return vector
+
+
+def elements_of(vector: ir.Value, state: Lowering) -> Registers:
+    """The elements of a vector."""
+    kind = vector.type
+    lanes = (state.i32_constant(lane) for lane in range(kind.shape[0]))
+    return [create("llvm.extractelement", [vector, lane], kind.element_type) for lane in lanes]
 
 
 def unpack(words: Sequence[ir.Value], element: ir.Type, width: int, state: Lowering) -> Registers:
@@ -121,21 +128,15 @@ def load_words(
         return plain_load(pointer, word, count)
     integer = ir.IntegerType.get_signless(word)
     register = _asm_type(word)
-    outputs = ", ".join(f"${i}" for i in range(count))
-    destination = f"{{{outputs}}}" if count > 1 else "$0"
-    guard = "" if predicate is None else f"@${2 * count + 1} "
     suffix = f".v{count}" if count > 1 else ""
     text = (
-        f"{guard}ld.global{CACHE_MODIFIERS[hint][0]}{suffix}.b{word} {destination}, [${2 * count}];"
+        f"ld.global{CACHE_MODIFIERS[hint][0]}{suffix}.b{word} {braced(0, count)}, [${2 * count}];"
     )
-    letter = _letter(word)
     # Ties each result to the padding, so that a lane that does not load keeps it.
-    ties = [str(i) for i in range(count)]
-    constraints = ["=" + letter] * count + ties + ["l"] + (["b"] if predicate is not None else [])
-    operands = [*(_widen(pad, register) for pad in padding), pointer]
-    operands += [predicate] if predicate is not None else []
-    results = inline_asm(text, constraints, operands, [register] * count)
-    return [_narrow(r, integer) for r in results]
+    constraints = ["=" + _letter(word)] * count + [str(i) for i in range(count)] + ["l"]
+    operands = [*(resized(pad, register, signed=False) for pad in padding), pointer]
+    results = inline_asm(text, constraints, operands, [register] * count, guard=predicate)
+    return [resized(r, integer) for r in results]
 
 
 def store_words(
@@ -154,17 +155,22 @@ def store_words(
         return
     register = _asm_type(word)
     count = len(words)
-    inputs = ", ".join(f"${i + 1}" for i in range(count))
-    source = f"{{{inputs}}}" if count > 1 else "$1"
-    guard = "" if predicate is None else f"@${count + 1} "
     suffix = f".v{count}" if count > 1 else ""
-    text = f"{guard}st.{space}{CACHE_MODIFIERS[hint][1]}{suffix}.b{word} [$0], {source};"
+    text = f"st.{space}{CACHE_MODIFIERS[hint][1]}{suffix}.b{word} [$0], {braced(1, count)};"
     # Shared pointers are 32 bits wide (see emit_ptx).
-    address = "l" if space == "global" else "r"
-    constraints = [address] + [_letter(word)] * count + (["b"] if predicate is not None else [])
-    operands = [pointer, *(_widen(w, register) for w in words)]
-    operands += [predicate] if predicate is not None else []
-    inline_asm(text, constraints, operands, [])
+    constraints = ["l" if space == "global" else "r"] + [_letter(word)] * count
+    operands = [pointer, *(resized(w, register, signed=False) for w in words)]
+    inline_asm(text, constraints, operands, [], guard=predicate)
+
+
+def braced(first: int, count: int) -> str:
+    """Operands of inline PTX from number `first` on, as one vector if they are several."""
+    return vector_text(first, count) if count > 1 else f"${first}"
+
+
+def vector_text(first: int, count: int) -> str:
+    """Operands of inline PTX from number `first` on, as a vector however many they are."""
+    return "{" + ", ".join(f"${number}" for number in range(first, first + count)) + "}"
 
 
 def inline_asm(
@@ -174,6 +180,7 @@ def inline_asm(
     results: Sequence[ir.Type],
     *,
     pure: bool = False,
+    guard: ir.Value | None = None,
 ) -> Registers:
     """Makes an `llvm.inline_asm`, with side effects unless `pure`; gives the results as separate
     values.
@@ -181,6 +188,9 @@ def inline_asm(
     Side effects alone keep loads in order with it in LLVM IR, but not behind: MachineSink moves a
     load into the block of its uses, past everything that is not known to write memory.
     """
+    if guard is not None:
+        text = f"@${len(constraints)} {text}"
+        constraints, operands = [*constraints, "b"], [*operands, guard]
     clobbers = [] if pure else ["~{memory}"]
     attributes: dict[str, ir.Attribute] = {
         "asm_string": ir.StringAttr.get(text),
@@ -189,6 +199,18 @@ def inline_asm(
     if not pure:
         attributes["has_side_effects"] = ir.UnitAttr.get()
     return _create_many("llvm.inline_asm", operands, results, attributes)
+
+
+def asm_text(op: ir.Operation) -> str:
+    """The text of an `llvm.inline_asm`; of another op none."""
+    return op.attributes["asm_string"].value if op.name == "llvm.inline_asm" else ""
+
+
+def issue_once(
+    text: str, constraints: Sequence[str], operands: Sequence[ir.Value], state: Lowering
+) -> None:
+    """Runs `text` in the single thread that issues what must be issued once."""
+    inline_asm(text, constraints, operands, [], guard=state.single_thread())
 
 
 def call_intrinsic(
@@ -234,14 +256,6 @@ def _asm_type(word: int) -> ir.Type:
     return ir.IntegerType.get_signless(max(word, 16))
 
 
-def _widen(value: ir.Value, register: ir.Type) -> ir.Value:
-    return value if value.type == register else create("arith.extui", [value], register)
-
-
-def _narrow(value: ir.Value, integer: ir.Type) -> ir.Value:
-    return value if value.type == integer else create("arith.trunci", [value], integer)
-
-
 def plain_load(pointer: ir.Value, word: int, count: int) -> Registers:
     """An unguarded LLVM load of `count` words, naturally aligned."""
     integer = ir.IntegerType.get_signless(word)
@@ -251,9 +265,7 @@ def plain_load(pointer: ir.Value, word: int, count: int) -> Registers:
     vector = ir.VectorType.get([count], integer)
     loaded = create("llvm.load", [pointer], vector, alignment=alignment)
     i32 = ir.IntegerType.get_signless(32)
-    lanes = [
-        create("arith.constant", [], i32, value=ir.IntegerAttr.get(i32, i)) for i in range(count)
-    ]
+    lanes = [constant(i32, lane) for lane in range(count)]
     return [create("llvm.extractelement", [loaded, lane], integer) for lane in lanes]
 
 
@@ -268,8 +280,7 @@ def plain_store(pointer: ir.Value, words: Registers) -> None:
         value = create("llvm.mlir.undef", [], vector)
         i32 = ir.IntegerType.get_signless(32)
         for lane, word in enumerate(words):
-            position = create("arith.constant", [], i32, value=ir.IntegerAttr.get(i32, lane))
-            value = create("llvm.insertelement", [value, word, position], vector)
+            value = create("llvm.insertelement", [value, word, constant(i32, lane)], vector)
     ir.Operation.create(
         "llvm.store", operands=[value, pointer], attributes={"alignment": alignment}
     )

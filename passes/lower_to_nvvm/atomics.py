@@ -39,12 +39,12 @@ from tilec.hardware.target import Feature
 from tilec.passes.analysis.index_runs import index_run
 from tilec.passes.analysis.vector_additions import WORD_ELEMENTS, is_read, most_added
 from tilec.passes.layouts.runs import register_run
-from tilec.passes.lower_to_nvvm.access import inline_asm, pack, storage_bits, unpack
+from tilec.passes.lower_to_nvvm.access import braced, inline_asm, pack, storage_bits, unpack
 from tilec.passes.lower_to_nvvm.indexed import Elements
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.control import either, while_loop
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import both, compare, create, select
 
 _LETTER = {16: "h", 32: "r", 64: "l"}
 _INTEGER_KINDS = {
@@ -257,33 +257,20 @@ def _atom(
     constraints = [*("=" + letter for letter in letters), "l", *letters * len(given)]
     operands = [pointer, *(word for words in given for word in words)]
     starts = [0, *range(count + 1, count + 1 + count * len(given), count)]
-    old, *inputs = (_braced(start, count) for start in starts)
-    predicate = ""
+    old, *inputs = (braced(start, count) for start in starts)
     if guard is not None:
         # Tied to zeros: a register never written would make the result differ from run to run.
-        predicate = f"@${len(constraints) + count} "
-        constraints += [*map(str, range(count)), "b"]
-        operands += [*(state.constant(word.type, 0) for word in given[0]), guard]
-    text = f"{predicate}{instruction} {old}, [${count}], {', '.join(inputs)};"
-    return inline_asm(text, constraints, operands, [word.type for word in given[0]])
-
-
-def _braced(start: int, count: int) -> str:
-    """Operands of inline PTX from number `start` on, as one vector if they are several."""
-    names = ", ".join(f"${number}" for number in range(start, start + count))
-    return f"{{{names}}}" if count > 1 else names
+        constraints += map(str, range(count))
+        operands += [state.constant(word.type, 0) for word in given[0]]
+    text = f"{instruction} {old}, [${count}], {', '.join(inputs)};"
+    return inline_asm(text, constraints, operands, [word.type for word in given[0]], guard=guard)
 
 
 def _red(
     instruction: str, pointer: ir.Value, words: Sequence[ir.Value], guard: ir.Value | None
 ) -> None:
-    letters = [_letter(word) for word in words]
-    constraints, operands = ["l", *letters], [pointer, *words]
-    if guard is not None:
-        constraints, operands = [*constraints, "b"], [*operands, guard]
-    predicate = "" if guard is None else f"@${len(words) + 1} "
-    values = _braced(1, len(words))
-    inline_asm(f"{predicate}{instruction} [$0], {values};", constraints, operands, [])
+    text = f"{instruction} [$0], {braced(1, len(words))};"
+    inline_asm(text, ["l", *map(_letter, words)], [pointer, *words], [], guard=guard)
 
 
 def _letter(word: ir.Value) -> str:
@@ -308,7 +295,7 @@ def _order_as_integers(
     unordered = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 14)  # arith.cmpf uno
     is_nan = create("arith.cmpf", [value, value], state.i1, predicate=unordered)
     word = create("arith.bitcast", [value], integer)
-    word = create("arith.select", [is_nan, winner, word], integer)
+    word = select(is_nan, winner, word)
     zero = state.constant(integer, 0)
     negative = compare("slt", word, zero)
     positive = compare("sle", zero, word)

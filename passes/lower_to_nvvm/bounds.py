@@ -20,8 +20,8 @@ from tilec.hardware.layout import Layout
 from tilec.passes.analysis.divisibility import UNLIMITED, Divisibility, number_of
 from tilec.passes.analysis.index_runs import ABOVE, BELOW
 from tilec.passes.lower_to_nvvm.elementwise import lower_elementwise
-from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.scalars import create
 
 _CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci")
 

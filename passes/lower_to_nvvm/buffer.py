@@ -39,7 +39,6 @@ from tilec.passes.lower_to_nvvm.access import (
     unpack,
     word_bits,
 )
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create
 from tilec.passes.lower_to_nvvm.shared_address import (
     Access,
     buffer_address,
@@ -51,6 +50,7 @@ from tilec.passes.lower_to_nvvm.shared_address import (
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import both, compare, create, resized
 
 
 def lower_alloc(op: gpu_tile.AllocOp, state: Lowering) -> None:
@@ -86,7 +86,7 @@ def _moved(origin: ir.Value, by: ir.Value, state: Lowering) -> ir.Value:
     first, second = constant_of(origin), constant_of(by)
     if first is not None and second is not None:
         return state.i32_constant(first + second)
-    return create("arith.addi", [origin, by], state.i32)
+    return state.arith("addi", origin, by)
 
 
 def lower_slot(op: gpu_tile.SlotOp, state: Lowering) -> None:
@@ -102,13 +102,12 @@ def lower_slot(op: gpu_tile.SlotOp, state: Lowering) -> None:
         tensor_memory.lower_slot(op, state)
         return
     ring = state.values[op.src]
-    step = state.i32_constant(ring.type.slot_bytes)
-    offset = create("arith.muli", [state.values[op.index], step], state.i32)
+    offset = state.arith("muli", state.values[op.index], ring.type.slot_bytes)
     slots = any_buffer_of(op.src).slots
     if known_slot(op.operation, op.index, slots) is None:
         text = slot_note(ring.type.slot_bytes, slots)
         (offset,) = inline_asm(text, ["=r", "r"], [offset], [state.i32], pure=True)
-    address = create("arith.addi", [ring.address, offset], state.i32)
+    address = state.arith("addi", ring.address, offset)
     state.values[op.result] = Buffer(ring.type.slot(), address, ring.origin[1:])
 
 
@@ -116,8 +115,8 @@ def lower_ring_position(op: gpu_tile.RingPositionOp, state: Lowering) -> None:
     """Lowers to remainder and quotient of the count; a power of two makes them a mask and a
     shift."""
     count, slots = state.values[op.count], state.i32_constant(op.slots)
-    state.values[op.slot] = create("arith.remui", [count, slots], state.i32)
-    turns = create("arith.divui", [count, slots], state.i32)
+    state.values[op.slot] = state.arith("remui", count, slots)
+    turns = state.arith("divui", count, slots)
     state.values[op.parity] = create("arith.trunci", [turns], state.i1)
 
 
@@ -287,13 +286,12 @@ def lower_buffer_gather(op: gpu_tile.BufferGatherOp, state: Lowering) -> None:
     for index, at in zip(indices[::width], coordinates[::width], strict=True):
         place = []
         for d, step in enumerate(at):
-            found = create("arith.addi", [threads[d], state.i32_constant(step)], state.i32)
+            found = state.arith("addi", threads[d], step)
             if d == op.axis:
-                found = _to_i32(index, state)
+                found = resized(index, state.i32)
             if d == op.axis or reach[d] > sizes[d]:
-                last = state.i32_constant(sizes[d] - 1)
-                found = create("arith.minui", [found, last], state.i32)
-            place.append(create("arith.addi", [buffer.origin[d], found], state.i32))
+                found = state.arith("minui", found, sizes[d] - 1)
+            place.append(state.arith("addi", buffer.origin[d], found))
         pointer = byte_pointer(shared_base(state), buffer_address(buffer, place, state))
         words = plain_load(pointer, word, count)
         registers += unpack(words, buffer.type.element, width, state)
@@ -328,24 +326,17 @@ def lower_buffer_count(op: gpu_tile.BufferCountOp, state: Lowering) -> None:
             op.operation, f"{warps} warps count in a buffer of {rows} rows, not 1 or {warps}"
         )
     if rows > 1:
-        row = create("arith.addi", [row, state.warp()], state.i32)
+        row = state.arith("addi", row, state.warp())
     mine, valid = state.first_copy(layout), state.valid(layout, shape(op.values))
     registers = zip(state.registers(op.values), state.registers(op.mask), valid, strict=True)
     for found, flag, inside in registers:
         # At least as wide as i32, since of i8 no number of columns above 127 is one.
-        value = found if found.type.width > 32 else _to_i32(found, state)
+        value = found if found.type.width > 32 else resized(found, state.i32)
         counted = compare("ult", value, state.constant(value.type, columns))
         guard = both(both(mine, inside), both(flag, counted))
-        column = create("arith.addi", [buffer.origin[1], _to_i32(value, state)], state.i32)
+        column = state.arith("addi", buffer.origin[1], resized(value, state.i32))
         pointer = byte_pointer(shared_base(state), buffer_address(buffer, [row, column], state))
-        inline_asm("@$1 red.relaxed.cta.shared.add.u32 [$0], 1;", ["r", "b"], [pointer, guard], [])
-
-
-def _to_i32(value: ir.Value, state: Lowering) -> ir.Value:
-    if value.type == state.i32:
-        return value
-    name = "arith.trunci" if value.type.width > 32 else "arith.extsi"
-    return create(name, [value], state.i32)
+        inline_asm("red.relaxed.cta.shared.add.u32 [$0], 1;", ["r"], [pointer], [], guard=guard)
 
 
 RULES = {

@@ -16,20 +16,10 @@ from tilec.dialects.gpu_tile.types import buffer_of, layout_of
 from tilec.dialects.types import element, shape
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, store_words
 from tilec.passes.lower_to_nvvm.buffer import stores_of_stripes
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.shared_address import buffer_address, shared_base
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.locations import error_at
-
-
-def lower_cluster_id(op: gpu_tile.ClusterIdOp, state: Lowering) -> None:
-    """Lowers to %clusterid.x."""
-    state.values[op.result] = create("nvvm.read.ptx.sreg.clusterid.x", [], state.i32)
-
-
-def lower_num_clusters(op: gpu_tile.NumClustersOp, state: Lowering) -> None:
-    """Lowers to %nclusterid.x."""
-    state.values[op.result] = create("nvvm.read.ptx.sreg.nclusterid.x", [], state.i32)
+from tilec.passes.rewriting.scalars import compare, create
 
 
 def lower_position(op: gpu_tile.ClusterPositionOp, state: Lowering) -> None:
@@ -43,9 +33,8 @@ def lower_mask(op: gpu_tile.ClusterMaskOp, state: Lowering) -> None:
     for axis in range(3):
         if axis in op.axes or state.cluster[axis] == 1:
             continue
-        step = state.i32_constant(prod(state.cluster[:axis]))
-        shift = create("arith.muli", [_position(axis, state), step], state.i32)
-        mask = create("arith.shli", [mask, shift], state.i32)
+        shift = state.arith("muli", _position(axis, state), prod(state.cluster[:axis]))
+        mask = state.arith("shli", mask, shift)
     state.values[op.result] = mask
 
 
@@ -63,11 +52,11 @@ def lower_cluster_store(op: gpu_tile.ClusterStoreOp, state: Lowering) -> None:
     ctas, (room,) = prod(state.cluster), buffer_of(op.dst).shape
     if room != ctas:
         raise error_at(op.operation, f"the buffer has {room} elements for the {ctas} of a cluster")
-    rank = create("nvvm.read.ptx.sreg.cluster.ctarank", [], state.i32)
+    rank = state.special("cluster.ctarank")
     offset = buffer_address(state.values[op.dst], [rank], state)
     base = create("llvm.ptrtoint", [shared_base(state)], state.i32)
-    own = create("arith.addi", [base, offset], state.i32)
-    to = create("arith.andi", [state.thread(), state.i32_constant(ctas - 1)], state.i32)
+    own = state.arith("addi", base, offset)
+    to = state.arith("andi", state.thread(), ctas - 1)
     remote = _mapped(own, to, state)
     mine = compare("ult", state.thread(), state.i32_constant(ctas))
     words = pack(state.registers(op.value), element(op.value), state)
@@ -85,14 +74,14 @@ def lower_cluster_send(op: gpu_tile.ClusterSendOp, state: Lowering) -> None:
     def distance(at: int) -> ir.Value:
         """From our shared memory to that of the CTA which gets coordinate `at` of this thread."""
         if at not in apart:
-            moved = create("arith.addi", [from_thread, state.i32_constant(at)], state.i32)
-            to = create("arith.divui", [moved, state.i32_constant(size)], state.i32)
-            apart[at] = create("arith.subi", [_mapped(own, to, state), own], state.i32)
+            moved = state.arith("addi", from_thread, at)
+            to = state.arith("divui", moved, size)
+            apart[at] = state.arith("subi", _mapped(own, to, state), own)
         return apart[at]
 
     for pointer, words, guard, at in stores_of_stripes(op.value, op.dst, op.axis, state):
         address = create("llvm.ptrtoint", [pointer], state.i32)
-        remote = create("arith.addi", [address, distance(at)], state.i32)
+        remote = state.arith("addi", address, distance(at))
         guard = state.constant(ir.IntegerType.get_signless(1), 1) if guard is None else guard
         store_words(remote, words, guard, None, space="shared::cluster")
 
@@ -106,8 +95,8 @@ def _mapped(address: ir.Value, rank: ir.Value, state: Lowering) -> ir.Value:
 def lower_stripe_id(op: tile.StripeIdOp, state: Lowering) -> None:
     """Lowers to a CTA's place among those that run a program's stripes, which follow one another;
     in a cluster, in the order of their ranks."""
-    number = create("nvvm.read.ptx.sreg.ctaid.x", [], state.i32)
-    stripe = create("arith.remui", [number, state.i32_constant(state.stripes)], state.i32)
+    number = state.special("ctaid.x")
+    stripe = state.arith("remui", number, state.stripes)
     state.values[op.result] = state.to_index(stripe)
 
 
@@ -115,17 +104,15 @@ def _position(axis: int, state: Lowering) -> ir.Value:
     size, below = state.cluster[axis], prod(state.cluster[:axis])
     if size == 1:
         return state.i32_constant(0)
-    rank = create("nvvm.read.ptx.sreg.cluster.ctarank", [], state.i32)
+    rank = state.special("cluster.ctarank")
     if below > 1:
-        rank = create("arith.divui", [rank, state.i32_constant(below)], state.i32)
+        rank = state.arith("divui", rank, below)
     if below * size < prod(state.cluster):
-        rank = create("arith.andi", [rank, state.i32_constant(size - 1)], state.i32)
+        rank = state.arith("andi", rank, size - 1)
     return rank
 
 
 RULES = {
-    gpu_tile.ClusterIdOp: lower_cluster_id,
-    gpu_tile.NumClustersOp: lower_num_clusters,
     gpu_tile.ClusterPositionOp: lower_position,
     gpu_tile.ClusterMaskOp: lower_mask,
     gpu_tile.ClusterSyncOp: lower_sync,

@@ -21,10 +21,10 @@ from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import show_location
 from tilec.passes.lower_to_nvvm import control, elementwise
 from tilec.passes.lower_to_nvvm.inspection import lower_own_assert
-from tilec.passes.lower_to_nvvm.scalar_ops import create, select
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import terminator
+from tilec.passes.rewriting.scalars import binary, select
 
 ADDED_IN_A_ROW = 8
 """Floats: the longest chain of dependent additions before a sum becomes a tree. With this, and one
@@ -139,7 +139,7 @@ def _either(first: ir.Value | None, second: ir.Value | None) -> ir.Value | None:
     """Makes the disjunction of two conditions; None means "certain"."""
     if first is None or second is None:
         return None
-    return first if first == second else create("arith.ori", [first, second], first.type)
+    return first if first == second else binary("arith.ori", first, second)
 
 
 _FLOAT_NEUTRAL = {

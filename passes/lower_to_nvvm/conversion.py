@@ -16,9 +16,9 @@ from tilec.messages.diagnostics import InternalError
 from tilec.passes.layouts.lane_moves import LaneMove, lane_move, sums
 from tilec.passes.layouts.maps import register_permutation
 from tilec.passes.lower_to_nvvm.access import pack, storage_bits, unpack
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create, select
 from tilec.passes.lower_to_nvvm.shuffle import shuffle
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
+from tilec.passes.rewriting.scalars import compare, create, select
 
 Words = dict[int, ir.Value]
 """Words by the element bits (a mask) of their registers, without those inside a word."""
@@ -98,7 +98,7 @@ def _sent(words: Registers, base: ir.Value | None, lanes: int, state: Lowering) 
     mask = state.i32_constant(lanes)
     if base is None:
         return shuffle("bfly", words, mask, state)
-    lane = create("arith.xori", [base, mask], state.i32) if lanes else base
+    lane = state.arith("xori", base, mask) if lanes else base
     return shuffle("idx", words, lane, state)
 
 
@@ -110,17 +110,17 @@ def _sending_lane(move: LaneMove, state: Lowering) -> ir.Value:
             by_distance[to - at] = by_distance.get(to - at, 0) | 1 << at
     lane = state.i32_constant(0)
     for distance, mask in by_distance.items():
-        bits = create("arith.andi", [state.thread(), state.i32_constant(mask)], state.i32)
+        bits = state.arith("andi", state.thread(), mask)
         if distance:
             name = "arith.shli" if distance > 0 else "arith.shrui"
             bits = create(name, [bits, state.i32_constant(abs(distance))], state.i32)
-        lane = create("arith.ori", [lane, bits], state.i32)
+        lane = state.arith("ori", lane, bits)
     return lane
 
 
 def _bit_is_set(bit: int, state: Lowering) -> ir.Value:
     """Whether a bit of this thread's number is 1 (i1)."""
-    masked = create("arith.andi", [state.thread(), state.i32_constant(1 << bit)], state.i32)
+    masked = state.arith("andi", state.thread(), 1 << bit)
     return compare("ne", masked, state.i32_constant(0))
 
 

@@ -22,10 +22,10 @@ from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.indexed import Elements
 from tilec.passes.lower_to_nvvm.rectangle import Rectangle
-from tilec.passes.lower_to_nvvm.scalar_ops import both, create, select
 from tilec.passes.lower_to_nvvm.shared_address import Access
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.control import branch, for_loop
+from tilec.passes.rewriting.scalars import both, resized, select
 
 
 def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:
@@ -77,8 +77,8 @@ def _loop_of_one(state: Lowering) -> ir.Block:
     """The body of a loop that runs once, which ptxas cannot know, for a grid might have no CTAs: it
     must branch around a loop, while a block it would execute by predicates, beside the other."""
     zero, one = state.i32_constant(0), state.i32_constant(1)
-    ctas = create("nvvm.read.ptx.sreg.nctaid.x", [], state.i32)
-    times = create("arith.minui", [ctas, one], state.i32)
+    ctas = state.special("nctaid.x")
+    times = state.arith("minui", ctas, one)
     return for_loop([zero, times, one])[1]
 
 
@@ -131,18 +131,14 @@ def copy_vector(
     `part`: an operand that says what of the vector is read, and its constraint; `guard`: whether
     the thread has that vector (i1). None: all of it; certainly.
     """
-    operands, constraints, text, at = [to, where], ["r", "l"], "", ""
+    operands, constraints, text = [to, where], ["r", "l"], ""
     if part is not None:
         operands.append(part[0])
         constraints.append(part[1])
         text = ", $2"
-    if guard is not None:
-        # A thread without a vector of its own must not write zeros over another's.
-        at = f"@${len(operands)} "
-        operands.append(guard)
-        constraints.append("b")
-    text = f"{at}cp.async.{op.cache}.shared.global [$0], [$1], {op.bytes}{text};"
-    inline_asm(text, constraints, operands, [])
+    text = f"cp.async.{op.cache}.shared.global [$0], [$1], {op.bytes}{text};"
+    # A thread without a vector of its own must not write zeros over another's.
+    inline_asm(text, constraints, operands, [], guard=guard)
 
 
 def whole_or_nothing(inside: ir.Value | None, state: Lowering) -> tuple[ir.Value, str] | None:
@@ -150,7 +146,7 @@ def whole_or_nothing(inside: ir.Value | None, state: Lowering) -> tuple[ir.Value
     hardware takes a predicate as it is, a size it would test."""
     if inside is None:
         return None
-    return create("arith.xori", [inside, state.constant(state.i1, 1)], state.i1), "b"
+    return state.arith("xori", inside, state.constant(state.i1, 1)), "b"
 
 
 def _source_bytes(
@@ -161,13 +157,11 @@ def _source_bytes(
         full = state.i32_constant(bytes_)
         return full if inside is None else select(inside, full, state.i32_constant(0))
     axis = place.dims[place.contiguous]
-    step = state.index_constant(place.coordinates[register][place.contiguous])
-    at = create("arith.addi", [place.starts[axis], step], state.index)
-    left = create("arith.subi", [place.array.sizes[axis], at], state.index)
-    left = create("arith.minui", [left, state.index_constant(place.width)], state.index)
-    if state.context.index_bits != 32:
-        left = create("arith.trunci", [left], state.i32)
-    part = create("arith.muli", [left, state.i32_constant(bytes_ // place.width)], state.i32)
+    at = state.arith("addi", place.starts[axis], place.coordinates[register][place.contiguous])
+    left = state.arith("subi", place.array.sizes[axis], at)
+    left = state.arith("minui", left, place.width)
+    left = resized(left, state.i32)
+    part = state.arith("muli", left, bytes_ // place.width)
     return part if inside is None else select(inside, part, state.i32_constant(0))
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.messages.diagnostics import InternalError
-from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import create
 
 
 def enclosing(op: ir.Operation, name: str) -> ir.Operation:

@@ -6,8 +6,9 @@ from mlir import ir
 
 from tilec.dialects.types import bit_width, element, is_tile, number_type
 from tilec.passes.analysis.coordinates import COORDINATE, clamped
-from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.access import elements_of, vector_of
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.scalars import create
 
 
 def lower_elementwise(op: ir.Operation, state: Lowering) -> None:
@@ -52,18 +53,12 @@ def lower_truncf(op: ir.Operation, state: Lowering) -> None:
         lower_elementwise(op, state)
         return
     attributes = dict(op.attributes.items())
-    wide_pair, narrow_pair = (ir.VectorType.get([2], t) for t in (registers[0].type, narrow))
+    narrow_pair = ir.VectorType.get([2], narrow)
     rounded = []
     for first in range(0, len(registers), 2):
-        pair = create("llvm.mlir.undef", [], wide_pair)
-        for lane in range(2):
-            operands = [pair, registers[first + lane], state.i32_constant(lane)]
-            pair = create("llvm.insertelement", operands, wide_pair)
+        pair = vector_of(registers[first : first + 2], state)
         pair = create("arith.truncf", [pair], narrow_pair, **attributes)
-        halves = [
-            create("llvm.extractelement", [pair, state.i32_constant(lane)], narrow)
-            for lane in range(2)
-        ]
+        halves = elements_of(pair, state)
         state.note_whole(halves, pair)
         rounded += halves
     state.values[result] = rounded

@@ -29,9 +29,9 @@ from tilec.passes.lower_to_nvvm.access import (
     unpack,
     word_bits,
 )
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create, moved_pointer
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
-from tilec.passes.lower_to_nvvm.values import Array
+from tilec.passes.lower_to_nvvm.values import Array, moved_pointer
+from tilec.passes.rewriting.scalars import binary, both, compare, resized
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,10 @@ class Elements:
         for axis, index in enumerate(indices):
             if axis not in self.array.unbounded:
                 guard = both(guard, _is_inside(index, self.array.sizes[axis], state))
-            for part in _addends(_to_width(index, state.index), block):
+            for part in _addends(resized(index, state.index), block):
                 term = part
                 if self.array.static_strides[axis] != 1:
-                    term = create("arith.muli", [part, self.array.strides[axis]], state.index)
+                    term = state.arith("muli", part, self.array.strides[axis])
                 (moving if _block_of(part) == block else still).append(term)
         pointer = self.array.pointer
         if not (still or moving):
@@ -114,24 +114,14 @@ def _block_of(value: ir.Value) -> ir.Block:
 
 
 def _sum(left: ir.Value, right: ir.Value) -> ir.Value:
-    return create("arith.addi", [left, right], left.type)
+    return binary("arith.addi", left, right)
 
 
 def _is_inside(index: ir.Value, size: ir.Value, state: Lowering) -> ir.Value:
     """Compares in the wider of the two types: narrowing a 64-bit index first could bring it
     inside."""
     wide = index.type if index.type.width > state.index.width else state.index
-    return compare("ult", _to_width(index, wide), _to_width(size, wide))
-
-
-def _to_width(value: ir.Value, integer: ir.Type) -> ir.Value:
-    """A signed integer in another width; i1 counts as 0 or 1."""
-    width = value.type.width
-    if width == integer.width:
-        return value
-    if width > integer.width:
-        return create("arith.trunci", [value], integer)
-    return create("arith.extui" if width == 1 else "arith.extsi", [value], integer)
+    return compare("ult", resized(index, wide), resized(size, wide))
 
 
 def _width(op: tile.GatherOp | tile.ScatterOp) -> int:

@@ -15,10 +15,10 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import is_float, is_tile, number_type, shape
 from tilec.passes.lower_to_nvvm.access import inline_asm
-from tilec.passes.lower_to_nvvm.scalar_ops import both, create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.rewriting.control import either
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import both, create, resized
 
 _WIDTH = {"h": 16, "r": 32, "l": 64, "f": 32, "d": 64}
 """Bits of each constraint's register."""
@@ -119,27 +119,18 @@ def _to_register(value: ir.Value, register: ir.Type) -> ir.Value:
     if is_float(value.type):
         bits = ir.IntegerType.get_signless(value.type.width)
         value = create("arith.bitcast", [value], bits)
-    return _resize(value, register)
+    return resized(value, register)
 
 
 def _from_register(value: ir.Value, type_: ir.Type) -> ir.Value:
     if value.type == type_:
         return value
     if not is_float(type_):
-        return _resize(value, type_)
+        return resized(value, type_)
     if is_float(value.type):
         return create("arith.bitcast", [value], type_)
     bits = ir.IntegerType.get_signless(type_.width)
-    return create("arith.bitcast", [_resize(value, bits)], type_)
-
-
-def _resize(value: ir.Value, integer: ir.Type) -> ir.Value:
-    """An integer in another width, signed; i1 is 0 or 1."""
-    if value.type.width == integer.width:
-        return value
-    if value.type.width > integer.width:
-        return create("arith.trunci", [value], integer)
-    return create("arith.extui" if value.type.width == 1 else "arith.extsi", [value], integer)
+    return create("arith.bitcast", [resized(value, bits)], type_)
 
 
 RULES = {tile.InlinePtxOp: lower_inline_ptx}

@@ -21,17 +21,18 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import is_float, is_tile, shape
 from tilec.passes.lower_to_nvvm.device_text import call, enclosing, text_pointer
-from tilec.passes.lower_to_nvvm.scalar_ops import (
+from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.lower_to_nvvm.values import moved_pointer
+from tilec.passes.rewriting.control import only_if
+from tilec.passes.rewriting.locations import error_at, source_location
+from tilec.passes.rewriting.scalars import (
     both,
     compare,
     constant,
     create,
-    moved_pointer,
+    resized,
     select,
 )
-from tilec.passes.lower_to_nvvm.state import Lowering
-from tilec.passes.rewriting.control import only_if
-from tilec.passes.rewriting.locations import error_at, source_location
 
 _PLACEHOLDER = re.compile(r"\{(u?)\}")
 
@@ -75,10 +76,7 @@ def _elements(
     places = []
     for offsets in layout.value_coordinates(len(sizes)):
         places.append(
-            [
-                create("arith.addi", [first, state.i32_constant(step)], state.i32)
-                for first, step in zip(start, offsets, strict=True)
-            ]
+            [state.arith("addi", first, step) for first, step in zip(start, offsets, strict=True)]
         )
     return guards, places
 
@@ -88,7 +86,7 @@ def _is_first_thread(state: Lowering) -> ir.Value:
 
 
 def _program_id(axis: str, state: Lowering) -> ir.Value:
-    return create(f"nvvm.read.ptx.sreg.ctaid.{axis}", [], state.i32)
+    return state.special(f"ctaid.{axis}")
 
 
 def _argument_slots(count: int, state: Lowering) -> ir.Value:
@@ -141,11 +139,7 @@ def _as_argument(op: tile.PrintOp, value: ir.Value, *, unsigned: bool) -> ir.Val
         if value.type.width < 16:
             raise error_at(op.operation, f"cannot print {value.type}; cast it to float32 first")
         return create("arith.extf", [value], ir.F64Type.get())
-    wide = ir.IntegerType.get_signless(64)
-    if value.type == wide:
-        return value
-    unsigned = unsigned or value.type.width == 1
-    return create("arith.extui" if unsigned else "arith.extsi", [value], wide)
+    return resized(value, ir.IntegerType.get_signless(64), signed=not unsigned)
 
 
 def lower_assert(op: tile.AssertOp, state: Lowering) -> None:
@@ -158,9 +152,9 @@ def lower_own_assert(op: tile.AssertOp, certain: Sequence[ir.Value], state: Lowe
     """Lowers a tile.assert that each thread looks at for itself, where all of `certain` (i1) are
     true: in a combining region, of what the thread combines."""
     (holds,) = state.registers(op.condition)
-    failed = create("arith.xori", [holds, state.constant(state.i1, 1)], state.i1)
+    failed = state.arith("xori", holds, state.constant(state.i1, 1))
     for flag in certain:
-        failed = create("arith.andi", [flag, failed], state.i1)
+        failed = state.arith("andi", flag, failed)
     _fail(op, failed, state)
 
 
@@ -189,13 +183,13 @@ def _failed(op: tile.AssertOp, state: Lowering) -> ir.Value:
         registers = [select(v, r, true) for v, r in zip(valid, registers, strict=True)]
     holds = registers[0]
     for register in registers[1:]:
-        holds = create("arith.andi", [holds, register], state.i1)
-    failed = create("arith.xori", [holds, true], state.i1)
+        holds = state.arith("andi", holds, register)
+    failed = state.arith("xori", holds, true)
     if is_tile(op.condition):
         mine = state.first_copy(layout_of(op.condition))
     else:
         mine = _is_first_thread(state)
-    return failed if mine is None else create("arith.andi", [mine, failed], state.i1)
+    return failed if mine is None else state.arith("andi", mine, failed)
 
 
 RULES = {tile.PrintOp: lower_print, tile.AssertOp: lower_assert}

@@ -35,10 +35,10 @@ from tilec.passes.demands.kernels import (
     stripes_of,
 )
 from tilec.passes.layouts.op_costs import words
-from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Array, ArrayList
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import create
 from tilec.passes.rewriting.walk import all_ops, find_ops
 from tilec.passes.rows.stripes import BEST_STRIPE
 

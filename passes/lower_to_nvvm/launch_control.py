@@ -12,8 +12,7 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.passes.lower_to_nvvm.access import inline_asm
-from tilec.passes.lower_to_nvvm.scalar_ops import compare
+from tilec.passes.lower_to_nvvm.access import inline_asm, issue_once
 from tilec.passes.lower_to_nvvm.shared_address import (
     barrier_pointer,
     buffer_address,
@@ -22,6 +21,7 @@ from tilec.passes.lower_to_nvvm.shared_address import (
 )
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import compare
 
 _TRY_CANCEL = "clusterlaunchcontrol.try_cancel.async.shared::cta"
 _COUNTED = "mbarrier::complete_tx::bytes"
@@ -44,13 +44,9 @@ def lower_next_program(op: gpu_tile.NextProgramOp, state: Lowering) -> None:
         raise error_at(op.operation, f"'{op.operation.name}': {wanted}")
     barrier = barrier_pointer(op, state)
     operands = [_pointer(op.answer, state), barrier]
-    guard = state.single_thread()
     everywhere = ".multicast::cluster::all" if prod(state.cluster) > 1 else ""
     request = f"{_TRY_CANCEL}.{_COUNTED}{everywhere}.b128 [$0], [$1];"
-    if guard is None:
-        inline_asm(request, ["r", "r"], operands, [])
-    else:
-        inline_asm(f"@$2 {request}", ["r", "r", "b"], [*operands, guard], [])
+    issue_once(request, ["r", "r"], operands, state)
 
 
 def lower_read(op: gpu_tile.NextProgramReadOp, state: Lowering) -> None:

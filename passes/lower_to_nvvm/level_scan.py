@@ -16,9 +16,9 @@ from mlir import ir
 
 from tilec.passes.layouts.axis_levels import Level, Place
 from tilec.passes.lower_to_nvvm.combination import Combination, Item, choose
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create
 from tilec.passes.lower_to_nvvm.shuffle import shuffle_items
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.scalars import both, compare, create
 
 Block = tuple[tuple[int, ...], int]
 """A block of elements of a thread: coordinates off the axis, and where on the axis it starts."""
@@ -144,7 +144,7 @@ class Scan:
         """Whether the lane `step` places before this one lies in the level (i1)."""
         state = self.state
         bits = (level.size - 1) << level.position
-        digit = create("arith.andi", [state.thread(), state.i32_constant(bits)], state.i32)
+        digit = state.arith("andi", state.thread(), bits)
         if self.reverse:
             limit = state.i32_constant((level.size - step) << level.position)
             return compare("ult", digit, limit)

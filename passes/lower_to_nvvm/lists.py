@@ -12,10 +12,10 @@ from tilec.dialects import tile
 from tilec.dialects.types import element
 from tilec.executable.kernel import WORD_BYTES, row_words
 from tilec.passes.analysis.divisibility import static_sizes, static_strides, unbounded_dims
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create, moved_pointer, select
 from tilec.passes.lower_to_nvvm.state import Lowering
-from tilec.passes.lower_to_nvvm.values import Array
+from tilec.passes.lower_to_nvvm.values import Array, moved_pointer
 from tilec.passes.rewriting.control import while_loop
+from tilec.passes.rewriting.scalars import compare, create, resized, select
 
 
 def lower_array_at(op: tile.ArrayAtOp, state: Lowering) -> None:
@@ -27,8 +27,7 @@ def lower_array_at(op: tile.ArrayAtOp, state: Lowering) -> None:
         is_there = compare("ult", position, arrays.sizes[0])
         position = select(is_there, position, state.index_constant(0))
     i64 = ir.IntegerType.get_signless(64)
-    scale = state.constant(i64, words)
-    first = create("arith.muli", [_wide(position, state), scale], i64)
+    first = state.arith("muli", resized(position, i64, signed=False), words)
     row = _step(arrays.pointer, first)
     numbers = (state.constant(i64, number) for number in range(words))
     loaded = iter([_load(_step(row, number), i64, WORD_BYTES) for number in numbers])
@@ -36,7 +35,7 @@ def lower_array_at(op: tile.ArrayAtOp, state: Lowering) -> None:
 
     def told(known: list[int | None]) -> tuple[ir.Value, ...]:
         return tuple(
-            _index(next(loaded), state) if value is None else state.index_constant(value)
+            resized(next(loaded), state.index) if value is None else state.index_constant(value)
             for value in known
         )
 
@@ -57,34 +56,34 @@ def lower_find_part(op: tile.FindPartOp, state: Lowering) -> None:
     arrays, index = state.values[op.src], state.index
     words = row_words(*_dimensions(op.src))
     i64 = ir.IntegerType.get_signless(64)
-    rows = create("arith.muli", [_wide(arrays.sizes[0], state), state.constant(i64, words)], i64)
+    rows = state.arith("muli", resized(arrays.sizes[0], i64, signed=False), words)
     before = _step(arrays.pointer, rows)
-    part, one = _wide(state.values[op.part], state), state.index_constant(1)
+    part, one = resized(state.values[op.part], i64, signed=False), state.index_constant(1)
 
     def first_part(position: ir.Value) -> ir.Value:
-        wide = _wide(position, state)
+        wide = resized(position, i64, signed=False)
         elements = _load(_step(before, wide), i64, WORD_BYTES)
-        whole = create("arith.divui", [elements, state.constant(i64, op.elements)], i64)
-        return create("arith.addi", [whole, wide], i64)
+        whole = state.arith("divui", elements, op.elements)
+        return state.arith("addi", whole, wide)
 
     around = [state.index_constant(0), arrays.sizes[0]]
     search, condition, body = while_loop(around, [index, index])
     with ir.InsertionPoint(condition):
         low, high = condition.arguments
-        left = create("arith.subi", [high, low], index)
+        left = state.arith("subi", high, low)
         more = compare("ult", one, left)
         ir.Operation.create("scf.condition", operands=[more, low, high])
     with ir.InsertionPoint(body):
         low, high = body.arguments
-        middle = create("arith.shrui", [create("arith.addi", [low, high], index), one], index)
+        middle = state.arith("shrui", state.arith("addi", low, high), one)
         begun = compare("ule", first_part(middle), part)
         ends = [select(begun, middle, low), select(begun, high, middle)]
         ir.Operation.create("scf.yield", operands=ends)
     position = search.results[0]
-    own = create("arith.subi", [part, first_part(position)], i64)
-    start = create("arith.muli", [own, state.constant(i64, op.elements)], i64)
+    own = state.arith("subi", part, first_part(position))
+    start = state.arith("muli", own, op.elements)
     state.values[op.position] = position
-    state.values[op.start] = _index(start, state)
+    state.values[op.start] = resized(start, state.index)
 
 
 def _dimensions(array_list: ir.Value) -> tuple[list[int | None], list[int | None]]:
@@ -102,17 +101,6 @@ def _load(pointer: ir.Value, type_: ir.Type, alignment: int) -> ir.Value:
 def _step(pointer: ir.Value, words: ir.Value) -> ir.Value:
     """The pointer so many words on."""
     return moved_pointer(pointer, words, 8 * WORD_BYTES)
-
-
-def _wide(value: ir.Value, state: Lowering) -> ir.Value:
-    """An index that is no less than 0 as i64."""
-    i64 = ir.IntegerType.get_signless(64)
-    return value if value.type == i64 else create("arith.extui", [value], i64)
-
-
-def _index(word: ir.Value, state: Lowering) -> ir.Value:
-    """A word of the table as an index: the launcher has seen to it that it fits."""
-    return word if state.index == word.type else create("arith.trunci", [word], state.index)
 
 
 RULES = {tile.ArrayAtOp: lower_array_at, tile.FindPartOp: lower_find_part}

@@ -36,11 +36,11 @@ from tilec.passes.lower_to_nvvm.access import (
     word_bits,
 )
 from tilec.passes.lower_to_nvvm.rectangle import Rectangle
-from tilec.passes.lower_to_nvvm.scalar_ops import both, create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.wrapped_row import load_wrapped, store_wrapped
 from tilec.passes.rewriting.control import branch
 from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
+from tilec.passes.rewriting.scalars import as_signed, both, create
 from tilec.passes.rewriting.walk import is_pure
 
 TOGETHER = 32
@@ -253,11 +253,8 @@ def _repeat(pattern: ir.Value, times: int, state: Lowering) -> ir.Value:
     """A word that holds a narrower pattern `times` times."""
     bits = pattern.type.width
     word = ir.IntegerType.get_signless(bits * times)
-    factor = sum(1 << (bits * i) for i in range(times))
-    wide = create("arith.extui", [pattern], word)
-    if factor >= 1 << (word.width - 1):
-        factor -= 1 << word.width
-    return create("arith.muli", [wide, state.constant(word, factor)], word)
+    factor = as_signed(sum(1 << (bits * i) for i in range(times)), word.width)
+    return state.arith("muli", create("arith.extui", [pattern], word), factor)
 
 
 RULES = {tile.LoadOp: lower_load, tile.StoreOp: lower_store}

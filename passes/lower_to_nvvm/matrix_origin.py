@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import gcd
 
 from mlir import ir
@@ -14,6 +15,29 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import as_signed, resized
+
+
+class Descriptors:
+    """The descriptors of the matrices of a buffer. `address` (i32) is that of the first as
+    `own_base` counts; `high` and `low`: the words of the descriptor without an address."""
+
+    def __init__(
+        self, buffer: Buffer, address: ir.Value, high: int, low: int, state: Lowering
+    ) -> None:
+        self._buffer, self._state = buffer.type, state
+        self._high = as_signed(high << 32, 64)
+        self._start = state.arith("addi", state.arith("shrui", address, 4), low)
+
+    def at(self, coordinates: Sequence[int]) -> ir.Value:
+        """The descriptor (i64) of the matrix that begins there."""
+        return self.at_offset(self._buffer.layout.offset(coordinates))
+
+    def at_offset(self, offset: int) -> ir.Value:
+        """The same for so many elements from the buffer's first."""
+        state, step = self._state, offset * self._buffer.element_bytes // UNIT_BYTES
+        low = resized(state.plus(self._start, step), ir.IntegerType.get_signless(64), signed=False)
+        return state.arith("ori", low, self._high)
 
 
 def check_origin(op: ir.Operation, value: ir.Value, buffer: Buffer, state: Lowering) -> None:

@@ -8,7 +8,6 @@ release and acquire, too, which takes longer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
 from mlir import ir
@@ -20,12 +19,12 @@ from tilec.hardware.ptx_forms import FORMS
 from tilec.hardware.ptx_version import shown
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.passes.analysis.divisibility import constant_of
-from tilec.passes.lower_to_nvvm.access import inline_asm
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
+from tilec.passes.lower_to_nvvm.access import inline_asm, issue_once
 from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer, one_barrier
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Barriers
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import compare, create
 
 RELAXED = FORMS["mbarrier.try_wait"]["relaxed"]
 
@@ -36,13 +35,13 @@ def lower_init(op: gpu_tile.BarrierInitOp, state: Lowering) -> None:
     state.values[op.result] = barriers
     for slot in range(op.slots):
         pointer = one_barrier(barriers, state.i32_constant(slot), state)
-        _issue(f"mbarrier.init.shared::cta.b64 [$0], {op.count};", [pointer], state.single_thread())
+        issue_once(f"mbarrier.init.shared::cta.b64 [$0], {op.count};", ["r"], [pointer], state)
 
 
 def lower_expect(op: gpu_tile.BarrierExpectOp, state: Lowering) -> None:
     """Lowers to mbarrier.arrive.expect_tx by one thread."""
     text = f"mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {op.bytes};"
-    _issue(text, [barrier_pointer(op, state)], state.single_thread())
+    issue_once(text, ["r"], [barrier_pointer(op, state)], state)
 
 
 def lower_arrive(op: gpu_tile.BarrierArriveOp, state: Lowering) -> None:
@@ -60,7 +59,8 @@ def lower_arrive(op: gpu_tile.BarrierArriveOp, state: Lowering) -> None:
         guard = _first_of(state.context.target.warp_size, state)
     elif op.per == "warpgroup":
         guard = _first_of(state.context.target.warp_size * WARPGROUP_WARPS, state)
-    _issue("mbarrier.arrive.shared::cta.b64 _, [$0];", [barrier_pointer(op, state)], guard)
+    text, pointer = "mbarrier.arrive.shared::cta.b64 _, [$0];", barrier_pointer(op, state)
+    inline_asm(text, ["r"], [pointer], [], guard=guard)
 
 
 def _require_one_warp(op: gpu_tile.BarrierArriveOp | RemoteArriveOp, state: Lowering) -> None:
@@ -94,10 +94,9 @@ def lower_remote_arrive(op: RemoteArriveOp, state: Lowering) -> None:
         inline_asm("bar.warp.sync 0xffffffff;", [], [], [])
     else:
         threads *= WARPGROUP_WARPS
-    last = state.i32_constant(threads - 1)
-    number = create("arith.andi", [state.thread(), last], state.i32)
+    number = state.arith("andi", state.thread(), threads - 1)
     one_of_them = compare("ult", number, state.i32_constant(ranks))
-    guard = create("arith.andi", [one_of_them, _has(mask, number, state)], state.i1)
+    guard = state.arith("andi", one_of_them, _has(mask, number, state))
     _arrive_at(number, pointer, guard, order)
 
 
@@ -106,8 +105,8 @@ def _has(mask: ir.Value, rank: ir.Value, state: Lowering) -> ir.Value:
     if constant_of(mask) == (1 << prod(state.cluster)) - 1:
         return state.constant(state.i1, 1)
     # Ranks are those of a cluster wherever this counts; a shift by more would be undefined.
-    inside = create("arith.andi", [rank, state.i32_constant(prod(state.cluster) - 1)], state.i32)
-    bit = create("arith.shrui", [mask, inside], state.i32)
+    inside = state.arith("andi", rank, prod(state.cluster) - 1)
+    bit = state.arith("shrui", mask, inside)
     return create("arith.trunci", [bit], state.i1)
 
 
@@ -157,17 +156,8 @@ def _has_relaxed(op: ir.OpView, state: Lowering) -> bool:
 
 def _first_of(threads: int, state: Lowering) -> ir.Value:
     """Whether this is the first of every so many threads (i1)."""
-    mask = state.i32_constant(threads - 1)
-    number = create("arith.andi", [state.thread(), mask], state.i32)
+    number = state.arith("andi", state.thread(), threads - 1)
     return compare("eq", number, state.i32_constant(0))
-
-
-def _issue(text: str, pointers: Sequence[ir.Value], guard: ir.Value | None) -> None:
-    """Runs `text` where `guard` holds (None: everywhere)."""
-    if guard is None:
-        inline_asm(text, ["r"], pointers, [])
-    else:
-        inline_asm(f"@$1 {text}", ["r", "b"], [*pointers, guard], [])
 
 
 RULES = {

@@ -19,9 +19,9 @@ from tilec.hardware.fragments import instruction_registers
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.scale_fragments import WORD_SCALES, scale_place
-from tilec.passes.lower_to_nvvm.access import call_intrinsic, pack
-from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.access import call_intrinsic, elements_of, pack
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
+from tilec.passes.rewriting.scalars import create
 
 
 def lower_mma(op: gpu_tile.MmaOp, state: Lowering) -> None:
@@ -94,8 +94,7 @@ class _Operand:
             return [create("arith.bitcast", [m], state.i32) for m in members]
         words = pack(members, self._element, state)
         if self._is_padded:
-            bits = state.i32_constant(_SIX_BITS)
-            words = [create("arith.andi", [word, bits], state.i32) for word in words]
+            words = [state.arith("andi", word, _SIX_BITS) for word in words]
         return _as_halves(words) if str(self._element) == "f16" else words
 
 
@@ -122,11 +121,7 @@ def _multiply(
     results = call_intrinsic(row.intrinsic, given, [v.type for v in inputs])
     if not halves:
         return results
-    return [
-        create("llvm.extractelement", [pair, state.i32_constant(lane)], acc[0].type)
-        for pair in results
-        for lane in range(2)
-    ]
+    return [half for pair in results for half in elements_of(pair, state)]
 
 
 class _Scales:

@@ -28,9 +28,9 @@ from tilec.dialects.def_use import defining_op
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import number_of
-from tilec.passes.lower_to_nvvm.access import call_intrinsic, vector_of
-from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.access import call_intrinsic, elements_of, vector_of
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.scalars import as_signed, binary, create
 
 _FLOATS = ("arith.addf", "arith.subf", "arith.mulf")
 _BITS = ("arith.andi", "arith.ori", "arith.xori")
@@ -129,10 +129,7 @@ def _pair(members: tuple[ir.Value, ...], type_: ir.Type, state: Lowering) -> ir.
 def apart(whole: ir.Value, type_: ir.Type, state: Lowering) -> list[ir.Value]:
     """The elements of a word or vector, as which `type_` sees it."""
     vector = whole if whole.type == type_ else create("llvm.bitcast", [whole], type_)
-    members = [
-        create("llvm.extractelement", [vector, state.i32_constant(lane)], type_.element_type)
-        for lane in range(type_.shape[0])
-    ]
+    members = elements_of(vector, state)
     state.note_whole(members, whole)
     return members
 
@@ -158,7 +155,7 @@ def _words(value: ir.Value, state: Lowering) -> Words | None:
     if len(registers) % 4:
         return None
     if known is not None:
-        return [state.i32_constant(_signed(known * _FOUR))] * (len(registers) // 4)
+        return [state.i32_constant(as_signed(known * _FOUR, 32))] * (len(registers) // 4)
     found = [state.whole(members) for members in _groups(registers, 4)]
     words = [word for word in found if word is not None and word.type == state.i32]
     return words if len(words) == len(found) else None
@@ -176,10 +173,6 @@ def _splat(value: ir.Value) -> int | None:
     """The byte that all elements of a constant are; None for other tiles."""
     number = number_of(value)
     return None if number is None else number & _BYTE
-
-
-def _signed(word: int) -> int:
-    return word - (1 << 32) if word >> 31 else word
 
 
 def _shift_bytes(op: ir.Operation, state: Lowering) -> bool:
@@ -208,13 +201,13 @@ def _extended(word: ir.Value, sign: int, state: Lowering) -> ir.Value:
     """Numbers of fewer bits, of which `sign` is the upper one, as bytes: (x ^ sign) - sign, where
     128 more keeps a borrow from the next byte."""
     for name, byte in (("arith.xori", sign), ("arith.addi", _SIGN - sign), ("arith.xori", _SIGN)):
-        constant = state.i32_constant(_signed(byte * _FOUR))
+        constant = state.i32_constant(as_signed(byte * _FOUR, 32))
         word = create(name, [word, constant], state.i32)
     return word
 
 
 def _masked(word: ir.Value, byte: int, state: Lowering) -> ir.Value:
-    return create("arith.andi", [word, state.i32_constant(_signed(byte * _FOUR))], state.i32)
+    return state.arith("andi", word, as_signed(byte * _FOUR, 32))
 
 
 def _convert_bytes(op: ir.Operation, to: str, state: Lowering) -> bool:
@@ -254,8 +247,7 @@ def _mask(op: ir.Operation) -> int | None:
 
 def _to_f16(word: ir.Value, is_signed: bool, type_: ir.Type, state: Lowering) -> Words:
     if is_signed:
-        flipped = state.i32_constant(_signed(_SIGN * _FOUR))
-        word = create("arith.xori", [word, flipped], state.i32)
+        word = state.arith("xori", word, as_signed(_SIGN * _FOUR, 32))
     base = 1024.0 + (_SIGN if is_signed else 0)
     return _minus(_numbers(word, "f16", type_, state), base, type_, state)
 
@@ -266,13 +258,13 @@ def _to_bf16(word: ir.Value, is_signed: bool, type_: ir.Type, state: Lowering) -
     upper = _numbers(_masked(word, _SIGN, state), "bf16", type_, state)
     if not is_signed:
         all_ = _both(256.0, type_, state)
-        upper = [create("arith.subf", [all_, pair], type_) for pair in upper]
-    return [create("arith.subf", [a, b], type_) for a, b in zip(low, upper, strict=True)]
+        upper = [binary("arith.subf", all_, pair) for pair in upper]
+    return [binary("arith.subf", a, b) for a, b in zip(low, upper, strict=True)]
 
 
 def _minus(pairs: Words, number: float, type_: ir.Type, state: Lowering) -> Words:
     taken = _both(number, type_, state)
-    return [create("arith.subf", [pair, taken], type_) for pair in pairs]
+    return [binary("arith.subf", pair, taken) for pair in pairs]
 
 
 def _numbers(word: ir.Value, to: str, type_: ir.Type, state: Lowering) -> Words:

@@ -11,21 +11,19 @@ from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.atomics import check_scope
-from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.tile_order import lower_tile_order
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import resized
 
 _AXES = "xyz"
 
 
 def _special_register(name: str, axis: int, state: Lowering) -> ir.Value:
-    value = create(f"nvvm.read.ptx.sreg.{name}.{_AXES[axis]}", [], state.i32)
+    value = state.special(f"{name}.{_AXES[axis]}")
     if axis == 0 and state.stripes > 1:
-        value = create("arith.divui", [value, state.i32_constant(state.stripes)], state.i32)
-    if state.context.index_bits == 32:
-        return value
-    return create("arith.extui", [value], state.index)
+        value = state.arith("divui", value, state.stripes)
+    return resized(value, state.index, signed=False)
 
 
 def lower_program_id(op: tile.ProgramIdOp, state: Lowering) -> None:
@@ -48,14 +46,18 @@ def lower_num_programs(op: tile.NumProgramsOp, state: Lowering) -> None:
     state.values[op.result] = _special_register("nctaid", op.axis, state)
 
 
-def lower_cta_id(op: gpu_tile.CtaIdOp, state: Lowering) -> None:
-    """Lowers to %ctaid.x: a persistent launch has one dimension."""
-    state.values[op.result] = create("nvvm.read.ptx.sreg.ctaid.x", [], state.i32)
+_OF_ONE_DIMENSION = {
+    gpu_tile.CtaIdOp: "ctaid.x",
+    gpu_tile.NumCtasOp: "nctaid.x",
+    gpu_tile.ClusterIdOp: "clusterid.x",
+    gpu_tile.NumClustersOp: "nclusterid.x",
+}
+"""Special registers of a launch that has one dimension: persistent, or of clusters."""
 
 
-def lower_num_ctas(op: gpu_tile.NumCtasOp, state: Lowering) -> None:
-    """Lowers to %nctaid.x."""
-    state.values[op.result] = create("nvvm.read.ptx.sreg.nctaid.x", [], state.i32)
+def lower_place(op: ir.OpView, state: Lowering) -> None:
+    """Lowers to the special register that `_OF_ONE_DIMENSION` names."""
+    state.values[op.result] = state.special(_OF_ONE_DIMENSION[type(op)])
 
 
 def lower_program_in_cta(op: gpu_tile.ProgramInCtaOp, state: Lowering) -> None:
@@ -65,9 +67,8 @@ def lower_program_in_cta(op: gpu_tile.ProgramInCtaOp, state: Lowering) -> None:
 
 def lower_programs_in_cta(op: gpu_tile.NumProgramsInCtaOp, state: Lowering) -> None:
     """Lowers to %ntid.x in programs."""
-    threads = create("nvvm.read.ptx.sreg.ntid.x", [], state.i32)
-    shift = state.i32_constant(state.total_threads.bit_length() - 1)
-    state.values[op.result] = create("arith.shrui", [threads, shift], state.i32)
+    threads = state.special("ntid.x")
+    state.values[op.result] = state.arith("shrui", threads, state.total_threads.bit_length() - 1)
 
 
 def lower_dim(op: ir.Operation, state: Lowering) -> None:
@@ -134,8 +135,7 @@ RULES = {
     gpu_tile.FenceOp: lower_proxy_fence,
     gpu_tile.GriddepcontrolOp: lower_griddepcontrol,
     gpu_tile.TileOrderOp: lower_tile_order,
-    gpu_tile.CtaIdOp: lower_cta_id,
-    gpu_tile.NumCtasOp: lower_num_ctas,
+    **dict.fromkeys(_OF_ONE_DIMENSION, lower_place),
     gpu_tile.ProgramInCtaOp: lower_program_in_cta,
     gpu_tile.NumProgramsInCtaOp: lower_programs_in_cta,
     "memref.dim": lower_dim,

@@ -12,9 +12,9 @@ from mlir import ir
 from tilec.hardware.layout import Layout
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.lower_to_nvvm.access import storage_bits
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create, moved_pointer
 from tilec.passes.lower_to_nvvm.state import Lowering
-from tilec.passes.lower_to_nvvm.values import Array
+from tilec.passes.lower_to_nvvm.values import Array, moved_pointer
+from tilec.passes.rewriting.scalars import both, compare
 
 FEW_STEPS = 4
 """Tests along a dimension that take no more registers, and instructions, one by one than from one
@@ -51,7 +51,7 @@ class Rectangle:
         at = self.state.thread_coordinates(self.layout, len(self.shape))
         for d, axis in enumerate(self.dims):
             step = self.state.to_index(at[d])
-            starts[axis] = create("arith.addi", [starts[axis], step], self.state.index)
+            starts[axis] = self.state.arith("addi", starts[axis], step)
         return starts
 
     @cached_property
@@ -88,12 +88,11 @@ class Rectangle:
 
     def _distance(self, steps: tuple[int, ...]) -> ir.Value:
         """Elements between two rows."""
-        index, total = self.state.index, None
+        total = None
         for n, axis in zip(steps, self.dims, strict=True):
             if n:
-                operands = [self.array.strides[axis], self.state.index_constant(n)]
-                term = create("arith.muli", operands, index)
-                total = term if total is None else create("arith.addi", [total, term], index)
+                term = self.state.arith("muli", self.array.strides[axis], n)
+                total = term if total is None else self.state.arith("addi", total, term)
         if total is None:
             raise InternalError("two rows of a tile have the same coordinates")
         return total
@@ -126,7 +125,7 @@ class Rectangle:
         flag = self.outside_dims
         for axis, size in zip(self.dims, self.shape, strict=True):
             start, end = self.offsets[axis], self.array.sizes[axis]
-            left = create("arith.subi", [end, start], self.state.index)
+            left = self.state.arith("subi", end, start)
             flag = both(flag, compare("ult", start, end))
             flag = both(flag, compare("ule", self.state.index_constant(size), left))
         if flag is None:
@@ -173,7 +172,7 @@ class Rectangle:
                 self._tests[key] = compare("sgt", self._left(axis), step)
             else:
                 at = self.starts[axis]
-                at = create("arith.addi", [at, step], self.state.index) if steps else at
+                at = self.state.arith("addi", at, step) if steps else at
                 self._tests[key] = compare("ult", at, self.array.sizes[axis])
         return self._tests[key]
 
@@ -181,8 +180,8 @@ class Rectangle:
         """Elements from this thread's first to the array's end: one register for any number of
         tests, where a loop would keep the index of each. Does not wrap: both are 0 or more."""
         if axis not in self._remainders:
-            operands = [self.array.sizes[axis], self.starts[axis]]
-            self._remainders[axis] = create("arith.subi", operands, self.state.index)
+            left = self.state.arith("subi", self.array.sizes[axis], self.starts[axis])
+            self._remainders[axis] = left
         return self._remainders[axis]
 
     @cached_property
@@ -222,8 +221,8 @@ def address(array: Array, indices: Sequence[ir.Value], state: Lowering) -> ir.Va
     for axis, index in enumerate(indices):
         term = index
         if array.static_strides[axis] != 1:
-            term = create("arith.muli", [index, array.strides[axis]], state.index)
-        total = term if total is None else create("arith.addi", [total, term], state.index)
+            term = state.arith("muli", index, array.strides[axis])
+        total = term if total is None else state.arith("addi", total, term)
     return array.pointer if total is None else _step(array, array.pointer, total, state)
 
 

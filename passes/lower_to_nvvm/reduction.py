@@ -22,9 +22,9 @@ from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import show_location
 from tilec.passes.layouts.axis_levels import Place, axis_levels, is_injective, is_spread_over_warps
 from tilec.passes.lower_to_nvvm.combination import Combination, Item, choose
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.shuffle import shuffle_items
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.scalars import compare, create
 
 Rows = dict[tuple[int, ...], Item]
 """Per coordinates off the axis, one item."""
@@ -176,7 +176,7 @@ def _combine_lanes(rows: Rows, mask: int, combination: Combination, state: Lower
     others = shuffle_items("bfly", items, state.i32_constant(mask), state)
     pairs = list(zip(items, others, strict=True))
     if combination.operation is None:
-        masked = create("arith.andi", [state.thread(), state.i32_constant(mask)], state.i32)
+        masked = state.arith("andi", state.thread(), mask)
         is_lower = compare("eq", masked, state.i32_constant(0))
         pairs = [(choose(is_lower, a, b), choose(is_lower, b, a)) for a, b in pairs]
     combined = [combination.combine(a, b) for a, b in pairs]

@@ -17,11 +17,11 @@ from mlir import ir
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.role import entry_registers
 from tilec.passes.lower_to_nvvm.access import inline_asm
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.shared_address import shared_base
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import compare, create
 from tilec.passes.roles.threads import runs_in_one_thread, runs_in_one_warp
 
 
@@ -59,7 +59,7 @@ def _in_role(op: gpu_tile.RoleOp, state: Lowering) -> ir.Value | None:
         return None
     number = state.warp()
     if op.first_warp:
-        number = create("arith.subi", [number, state.i32_constant(op.first_warp)], state.i32)
+        number = state.arith("subi", number, op.first_warp)
     return compare("ult", number, state.i32_constant(op.warps))
 
 
@@ -72,7 +72,7 @@ def _elected(op: gpu_tile.RoleOp, state: Lowering) -> ir.Value:
     """Whether this is the thread of the role's first warp that was elected (i1)."""
     first = _first_warp(op, state)
     elected = create("nvvm.elect.sync", [], state.i1)
-    return create("arith.andi", [first, elected], state.i1)
+    return state.arith("andi", first, elected)
 
 
 def _move_registers(op: gpu_tile.RoleOp, state: Lowering) -> None:

@@ -28,8 +28,8 @@ from tilec.passes.layouts.scan_layout import block_length, split_levels, totals_
 from tilec.passes.lower_to_nvvm.combination import Combination, Item, choose
 from tilec.passes.lower_to_nvvm.level_scan import Blocks, Scan
 from tilec.passes.lower_to_nvvm.reduction import axis_items, common_layout, off_axis
-from tilec.passes.lower_to_nvvm.scalar_ops import compare
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.scalars import compare
 
 ScanLike = tile.ScanOp | gpu_tile.WarpScanOp | gpu_tile.ScanCarryOp
 

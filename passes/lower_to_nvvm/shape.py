@@ -16,9 +16,9 @@ from tilec.hardware.layout import Layout
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.layouts.maps import join_registers, reshape_registers
 from tilec.passes.layouts.partners import partners
-from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.shuffle import shuffle
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.scalars import binary, resized
 
 
 def lower_iota(op: tile.IotaOp, state: Lowering) -> None:
@@ -26,17 +26,13 @@ def lower_iota(op: tile.IotaOp, state: Lowering) -> None:
     layout, rank = layout_of(op.result), len(shape(op.result))
     base = state.thread_coordinates(layout, rank)[op.axis]
     scalar = state.scalar_type(element(op.result))
-    width = scalar.width
-    if width > 32:
-        base = create("arith.extsi", [base], scalar)
-    elif width < 32:
-        base = create("arith.trunci", [base], scalar)
+    base = resized(base, scalar)
     made = {}
     for offsets in layout.value_coordinates(rank):
         step = offsets[op.axis]
         if step not in made:
             constant = state.constant(scalar, step)
-            made[step] = create("arith.addi", [base, constant], scalar) if step else base
+            made[step] = binary("arith.addi", base, constant) if step else base
     state.values[op.result] = [made[o[op.axis]] for o in layout.value_coordinates(rank)]
 
 

@@ -19,10 +19,10 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.layouts.runs import shared_width
 from tilec.passes.lower_to_nvvm.access import inline_asm, storage_bits
 from tilec.passes.lower_to_nvvm.device_text import enclosing
-from tilec.passes.lower_to_nvvm.scalar_ops import create, moved_pointer
 from tilec.passes.lower_to_nvvm.state import Lowering
-from tilec.passes.lower_to_nvvm.values import Barriers, Buffer
+from tilec.passes.lower_to_nvvm.values import Barriers, Buffer, moved_pointer
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import create
 
 SHARED = "shared"
 """Name of the module's dynamic shared memory, where the kernel is not called so itself."""
@@ -39,8 +39,7 @@ def shared_base(state: Lowering) -> ir.Value:
             name = ir.FlatSymbolRefAttr.get(shared_name(kernel))
             state.shared = create("llvm.mlir.addressof", [], kind, global_name=name)
             if state.programs_per_cta > 1:
-                each = state.i32_constant(state.program_bytes)
-                offset = create("arith.muli", [state.program_in_cta(), each], state.i32)
+                offset = state.arith("muli", state.program_in_cta(), state.program_bytes)
                 state.shared = byte_pointer(state.shared, offset)
     return state.shared
 
@@ -51,7 +50,7 @@ def own_base(state: Lowering) -> ir.Value:
     address = create("llvm.ptrtoint", [shared_base(state)], state.i32)
     if prod(state.cluster) == 1:
         return address
-    return create("arith.andi", [address, state.i32_constant(ADDRESS_LIMIT - 1)], state.i32)
+    return state.arith("andi", address, ADDRESS_LIMIT - 1)
 
 
 def shared_name(function: ir.Operation) -> str:
@@ -113,7 +112,7 @@ class Access:
         """Buffer coordinates (i32) of this thread's register 0."""
         state = self.state
         pairs = zip(self.buffer.origin, self._thread, strict=True)
-        return [create("arith.addi", [origin, at], state.i32) for origin, at in pairs]
+        return [state.arith("addi", origin, at) for origin, at in pairs]
 
     def pointer(self, register: int) -> ir.Value:
         """Shared pointer to a register's element."""
@@ -180,7 +179,7 @@ class Access:
         zero = state.i32_constant(0)
         parts = zip(self.buffer.origin, self._fixed, self._thread, strict=True)
         at = [
-            thread if fixed is not None else create("arith.addi", [origin, thread], state.i32)
+            thread if fixed is not None else state.arith("addi", origin, thread)
             for origin, fixed, thread in parts
         ]
         if shared.swizzle is None:
@@ -190,20 +189,19 @@ class Access:
     def _with_bits(self, bits: int) -> ir.Value:
         if bits not in self._disjoint:
             state = self.state
-            value = create("arith.xori", [self._base, state.i32_constant(bits)], state.i32)
-            value = create("arith.addi", [self.buffer.address, value], state.i32)
+            value = state.arith("xori", self._base, bits)
+            value = state.arith("addi", self.buffer.address, value)
             self._disjoint[bits] = value
         return self._disjoint[bits]
 
     def _coordinate(self, dim: int, step: int) -> ir.Value:
         """Buffer coordinate of a register; a phantom's stays inside the buffer."""
         state = self.state
-        at = create("arith.addi", [self._thread[dim], state.i32_constant(step)], state.i32)
+        at = state.arith("addi", self._thread[dim], step)
         if self._phantoms:
             size = self.width if dim == self._vector_dim else 1
-            last = state.i32_constant(self.buffer.type.shape[dim] - size)
-            at = create("arith.minui", [at, last], state.i32)
-        return create("arith.addi", [self.buffer.origin[dim], at], state.i32)
+            at = state.arith("minui", at, self.buffer.type.shape[dim] - size)
+        return state.arith("addi", self.buffer.origin[dim], at)
 
 
 def _bits(mode: Mode) -> list[int]:
@@ -224,26 +222,24 @@ def plain_address(buffer: Buffer, at: Sequence[ir.Value], state: Lowering) -> ir
     shared, total = buffer.type.layout, buffer.address
 
     def add(coordinate: ir.Value, stride: int) -> ir.Value:
-        scale = state.i32_constant(stride * element_bytes)
-        term = create("arith.muli", [coordinate, scale], state.i32)
-        return create("arith.addi", [total, term], state.i32)
+        term = state.arith("muli", coordinate, stride * element_bytes)
+        return state.arith("addi", total, term)
 
     for coordinate, parts in zip(at, shared.dims, strict=True):
         rest = coordinate
         for size, stride in parts[:-1]:
             limit = state.i32_constant(size)
-            total = add(create("arith.remui", [rest, limit], state.i32), stride)
-            rest = create("arith.divui", [rest, limit], state.i32)
+            total = add(state.arith("remui", rest, limit), stride)
+            rest = state.arith("divui", rest, limit)
         total = add(rest, parts[-1][1])
     return total
 
 
 def _swizzled(address: ir.Value, swizzle: tuple[int, int, int], state: Lowering) -> ir.Value:
     bits, base, shift = swizzle
-    mask = state.i32_constant(((1 << bits) - 1) << base)
-    moved = create("arith.shrui", [address, state.i32_constant(shift)], state.i32)
-    moved = create("arith.andi", [moved, mask], state.i32)
-    return create("arith.xori", [address, moved], state.i32)
+    moved = state.arith("shrui", address, shift)
+    moved = state.arith("andi", moved, ((1 << bits) - 1) << base)
+    return state.arith("xori", address, moved)
 
 
 def barrier_pointer(op: ir.OpView, state: Lowering) -> ir.Value:
@@ -255,9 +251,8 @@ def barrier_pointer(op: ir.OpView, state: Lowering) -> ir.Value:
 
 def one_barrier(barriers: Barriers, slot: ir.Value, state: Lowering) -> ir.Value:
     """Shared pointer to one mbarrier of a ring; `slot` is an i32."""
-    step = state.i32_constant(BARRIER_BYTES)
-    offset = create("arith.muli", [slot, step], state.i32)
-    address = create("arith.addi", [barriers.address, offset], state.i32)
+    offset = state.arith("muli", slot, BARRIER_BYTES)
+    address = state.arith("addi", barriers.address, offset)
     return byte_pointer(shared_base(state), address)
 
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.hardware.sizes import WARP_SIZE
-from tilec.passes.lower_to_nvvm.access import pack, storage_bits, unpack, vector_of
+from tilec.passes.lower_to_nvvm.access import elements_of, pack, storage_bits, unpack, vector_of
 from tilec.passes.lower_to_nvvm.combination import Item
-from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
+from tilec.passes.rewriting.scalars import create
 
 _CLAMP = {"bfly": 31, "down": 31, "idx": 31, "up": 0}
 """Highest lane a shuffle reads, lowest for `up`, in its segment."""
@@ -84,9 +84,7 @@ def _shuffle_word(
 
 def _halves(word: ir.Value, state: Lowering) -> Registers:
     pair = create("llvm.bitcast", [word], ir.VectorType.get([2], state.i32))
-    return [
-        create("llvm.extractelement", [pair, state.i32_constant(i)], state.i32) for i in range(2)
-    ]
+    return elements_of(pair, state)
 
 
 def _join_halves(halves: Registers, state: Lowering) -> ir.Value:

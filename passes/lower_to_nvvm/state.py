@@ -26,7 +26,7 @@ from tilec.hardware.sizes import WARP_SIZE
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.contract import PassContext
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, create
+from tilec.passes.rewriting.scalars import binary, both, compare, constant, create, resized
 
 Registers = list[ir.Value]
 
@@ -164,11 +164,23 @@ class Lowering:
         """A constant of the index width."""
         return self.constant(self.index, value)
 
+    def arith(self, name: str, lhs: ir.Value, rhs: ir.Value | int) -> ir.Value:
+        """The `arith` op of this name of two integers of one type, whose type the result has."""
+        if isinstance(rhs, int):
+            rhs = self.constant(lhs.type, rhs)
+        return create(f"arith.{name}", [lhs, rhs], lhs.type)
+
+    def plus(self, value: ir.Value, step: int) -> ir.Value:
+        """An integer and so much more: itself where that is nothing."""
+        return self.arith("addi", value, step) if step else value
+
+    def special(self, register: str) -> ir.Value:
+        """A special register of PTX, i32."""
+        return create(f"nvvm.read.ptx.sreg.{register}", [], self.i32)
+
     def to_index(self, value: ir.Value) -> ir.Value:
         """An i32 as an index-width integer (signed)."""
-        if self.context.index_bits == 32:
-            return value
-        return create("arith.extsi", [value], self.index)
+        return resized(value, self.index)
 
     # Threads and layouts ---------------------------------------------------------------------
 
@@ -201,14 +213,12 @@ class Lowering:
         """This thread's number in the CTA, or in its role, i32."""
 
         def compute() -> ir.Value:
-            number = create("nvvm.read.ptx.sreg.tid.x", [], self.i32)
+            number = self.special("tid.x")
             if self.programs_per_cta > 1:
-                return create(
-                    "arith.andi", [number, self.i32_constant(self.total_threads - 1)], self.i32
-                )
+                return self.arith("andi", number, self.total_threads - 1)
             if not self.first_thread:
                 return number
-            return create("arith.subi", [number, self.i32_constant(self.first_thread)], self.i32)
+            return self.arith("subi", number, self.first_thread)
 
         return self._number("thread", compute)
 
@@ -217,10 +227,9 @@ class Lowering:
         ptxas must know, but where they work for several."""
 
         def compute() -> ir.Value:
-            number = create("nvvm.read.ptx.sreg.tid.x", [], self.i32)
+            number = self.special("tid.x")
             if self.lanes < WARP_SIZE:
-                shift = self.i32_constant(self.lanes.bit_length() - 1)
-                return create("arith.shrui", [number, shift], self.i32)
+                return self.arith("shrui", number, self.lanes.bit_length() - 1)
             return self._group(number, self.total_threads)
 
         return self._number("program in CTA", compute)
@@ -231,10 +240,9 @@ class Lowering:
             return self.i32_constant(-1)
 
         def compute() -> ir.Value:
-            number = create("nvvm.read.ptx.sreg.tid.x", [], self.i32)
-            place = self.i32_constant(WARP_SIZE - self.lanes)
-            first = create("arith.andi", [number, place], self.i32)
-            return create("arith.shli", [self.i32_constant((1 << self.lanes) - 1), first], self.i32)
+            number = self.special("tid.x")
+            first = self.arith("andi", number, WARP_SIZE - self.lanes)
+            return binary("arith.shli", self.i32_constant((1 << self.lanes) - 1), first)
 
         return self._number("members", compute)
 
@@ -251,8 +259,7 @@ class Lowering:
     def _group(self, thread: ir.Value, threads: int) -> ir.Value:
         """The number of this group of so many threads, read from lane 0: all lanes run this
         together."""
-        shift = self.i32_constant(threads.bit_length() - 1)
-        number = create("arith.shrui", [thread, shift], self.i32)
+        number = self.arith("shrui", thread, threads.bit_length() - 1)
         operands = [self.i32_constant(-1), number, self.i32_constant(0), self.i32_constant(31)]
         kind = ir.Attribute.parse("#nvvm<shfl_kind idx>")
         return create("nvvm.shfl.sync", operands, self.i32, kind=kind)
@@ -292,8 +299,7 @@ class Lowering:
         return self._coordinates[key]
 
     def _first_of_warp(self) -> ir.Value:
-        shift = self.i32_constant(self.context.target.warp_size.bit_length() - 1)
-        return create("arith.shli", [self.warp(), shift], self.i32)
+        return self.arith("shli", self.warp(), self.context.target.warp_size.bit_length() - 1)
 
     def _compute_coordinates(
         self, layout: Layout, rank: int, thread: ir.Value
@@ -303,23 +309,20 @@ class Lowering:
         for mode in layout.threads:
             if mode.stride:
                 term = self._digit(thread, below, mode.size)
-                term = create("arith.muli", [term, self.i32_constant(mode.stride)], self.i32)
+                term = self.arith("muli", term, mode.stride)
                 known = sums[mode.dim]
-                sums[mode.dim] = (
-                    term if known is None else create("arith.addi", [known, term], self.i32)
-                )
+                sums[mode.dim] = term if known is None else self.arith("addi", known, term)
             below *= mode.size
         return tuple(self.i32_constant(0) if s is None else s for s in sums)
 
     def _digit(self, digit: ir.Value, below: int, size: int) -> ir.Value:
         """Gives (digit / below) % size; both are powers of two, but for the size of the slowest."""
         if below > 1:
-            shift = self.i32_constant(below.bit_length() - 1)
-            digit = create("arith.shrui", [digit, shift], self.i32)
+            digit = self.arith("shrui", digit, below.bit_length() - 1)
         if below * size < self.num_threads:
             if size & (size - 1):
-                return create("arith.remui", [digit, self.i32_constant(size)], self.i32)
-            digit = create("arith.andi", [digit, self.i32_constant(size - 1)], self.i32)
+                return self.arith("remui", digit, size)
+            digit = self.arith("andi", digit, size - 1)
         return digit
 
     def first_copy(self, layout: Layout) -> ir.Value | None:
@@ -340,7 +343,7 @@ class Lowering:
         bits |= ((1 << (self.num_threads - 1).bit_length()) - 1) & ~used
         if not bits:
             return None
-        masked = create("arith.andi", [self.thread(), self.i32_constant(bits)], self.i32)
+        masked = self.arith("andi", self.thread(), bits)
         return compare("eq", masked, self.i32_constant(0))
 
     def valid(self, layout: Layout, tile_shape: Sequence[int]) -> list[ir.Value | None]:

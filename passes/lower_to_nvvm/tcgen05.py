@@ -21,7 +21,7 @@ from tilec.dialects.gpu_tile.tcgen05 import (
 )
 from tilec.dialects.gpu_tile.types import is_tensor_buffer, tensor_buffer_of
 from tilec.dialects.types import bit_width
-from tilec.hardware.matrix_descriptor import UNIT_BYTES, MatrixDescriptor
+from tilec.hardware.matrix_descriptor import MatrixDescriptor
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.tensor_memory import COLUMN_BITS
@@ -32,14 +32,14 @@ from tilec.hardware.tensor_tiles import (
     scaled_descriptor,
     tensor_operand,
 )
-from tilec.passes.lower_to_nvvm.access import inline_asm
-from tilec.passes.lower_to_nvvm.matrix_origin import check_origin
-from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.access import issue_once
+from tilec.passes.lower_to_nvvm.matrix_origin import Descriptors, check_origin
 from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer, own_base, plain_address
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.tensor_memory import element_address
 from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import as_signed, create
 
 
 def lower_mma(op: Tcgen05MmaOp, state: Lowering) -> None:
@@ -61,7 +61,7 @@ def lower_mma(op: Tcgen05MmaOp, state: Lowering) -> None:
         for depth in range(0, k, row.depth):
             keep = always if depth else state.values[op.use_acc]
             operands = [acc, lhs.operand(at, depth), rhs.operand(column, depth)]
-            _issue(
+            issue_once(
                 f"{text} [$0], {lhs.form}, $2, $3, $4;",
                 ["r", lhs.letter, "l", "r", "b"],
                 [*operands, description, keep],
@@ -84,7 +84,7 @@ def lower_mma_scaled(op: Tcgen05MmaScaledOp, state: Lowering) -> None:
         block = depth * row.pack // row.scale_block
         first = block // SCALES_A_COLUMN * SCALES_A_COLUMN
         word = scaled_descriptor(row, lhs_m_major=lhs.major, rhs_n_major=rhs.major, block=block)
-        _issue(
+        issue_once(
             f"{text} [$0], {lhs.form}, $2, $3, [$4], [$5], $6;",
             ["r", lhs.letter, "l", "r", "r", "r", "b"],
             [
@@ -112,13 +112,12 @@ def _factors(
 
 def _descriptor_word(word: int, state: Lowering) -> ir.Value:
     """An instruction descriptor's 32 bits."""
-    return state.i32_constant(word - (1 << 32) if word >> 31 else word)
+    return state.i32_constant(as_signed(word, 32))
 
 
 def _address(op: Tcgen05MmaOp, value: ir.Value, at: Sequence[int], state: Lowering) -> ir.Value:
     address, lane = element_address(op.operation, value, at, state)
-    step = state.i32_constant(lane << 16)
-    return create("arith.addi", [address, step], state.i32) if lane else address
+    return state.plus(address, lane << 16)
 
 
 class _Rows:
@@ -150,40 +149,18 @@ class _Matrix:
         bits = bit_width(found.element)
         descriptor = tensor_operand(row, found.layout, bits, found.shape, k_dim)
         self.major = not descriptor.k_contiguous
-        self._start = _Start(buffer, descriptor, state)
+        self._start = _descriptors(buffer, descriptor, state)
 
     def operand(self, at: int, k: int) -> ir.Value:
         """The descriptor (i64) of the matrix that begins at `at` along M or N and at `k`."""
         return self._start.at((at, k) if self._k_dim else (k, at))
 
 
-class _Start:
-    """The descriptors of the matrices of a buffer."""
-
-    def __init__(self, buffer: Buffer, descriptor: MatrixDescriptor, state: Lowering) -> None:
-        self._buffer, self._state = buffer, state
-        high = descriptor.tensor_high_bits << 32
-        self._high = high - (1 << 64) if high >> 63 else high
-        offset = plain_address(buffer, buffer.origin, state)
-        address = create("arith.addi", [own_base(state), offset], state.i32)
-        units = create("arith.shrui", [address, state.i32_constant(4)], state.i32)
-        low = state.i32_constant(descriptor.low_bits)
-        self._start = create("arith.addi", [units, low], state.i32)
-
-    def at(self, coordinates: tuple[int, int]) -> ir.Value:
-        """The descriptor (i64) of the matrix that begins there."""
-        return self.at_offset(self._buffer.type.layout.offset(coordinates))
-
-    def at_offset(self, offset: int) -> ir.Value:
-        """The same for so many elements from the buffer's first."""
-        state = self._state
-        step = offset * self._buffer.type.element_bytes // UNIT_BYTES
-        word = self._start
-        if step:
-            word = create("arith.addi", [word, state.i32_constant(step)], state.i32)
-        i64 = ir.IntegerType.get_signless(64)
-        low = create("arith.extui", [word], i64)
-        return create("arith.ori", [low, state.constant(i64, self._high)], i64)
+def _descriptors(buffer: Buffer, descriptor: MatrixDescriptor, state: Lowering) -> Descriptors:
+    offset = plain_address(buffer, buffer.origin, state)
+    address = state.arith("addi", own_base(state), offset)
+    words = descriptor.tensor_high_bits, descriptor.low_bits
+    return Descriptors(buffer, address, *words, state)
 
 
 def lower_copy(op: Tcgen05CopyOp, state: Lowering) -> None:
@@ -194,16 +171,15 @@ def lower_copy(op: Tcgen05CopyOp, state: Lowering) -> None:
     check_origin(op.operation, op.src, source, state)
     target = tensor_buffer_of(op.dst).layout
     image = copy_image(op.shape, target, found.layout, found.shape, bits)
-    start = _Start(source, image.descriptor, state)
+    start = _descriptors(source, image.descriptor, state)
     address, lane = element_address(op.operation, op.dst, (0, 0), state)
     if lane:
         raise error_at(op.operation, f"a copy begins in lane 0, this one in lane {lane}")
     for column in range(0, image.elements, image.step):
-        columns = state.i32_constant(column * bits // COLUMN_BITS)
-        there = create("arith.addi", [address, columns], state.i32)
+        there = state.arith("addi", address, column * bits // COLUMN_BITS)
         operands = [there, start.at_offset(image.source.offset((0, column)))]
         text = f"tcgen05.cp.cta_group::{state.tensor_ctas}.{op.shape} [$0], $1;"
-        _issue(text, ["r", "l"], operands, state)
+        issue_once(text, ["r", "l"], operands, state)
 
 
 def lower_commit(op: Tcgen05CommitOp, state: Lowering) -> None:
@@ -211,7 +187,7 @@ def lower_commit(op: Tcgen05CommitOp, state: Lowering) -> None:
     pointer = barrier_pointer(op, state)
     group = f"cta_group::{state.tensor_ctas}"
     text = f"tcgen05.commit.{group}.mbarrier::arrive::one.shared::cluster.b64 [$0];"
-    _issue(text, ["r"], [pointer], state)
+    issue_once(text, ["r"], [pointer], state)
 
 
 def lower_multicast_commit(op: Tcgen05MulticastCommitOp, state: Lowering) -> None:
@@ -220,24 +196,13 @@ def lower_multicast_commit(op: Tcgen05MulticastCommitOp, state: Lowering) -> Non
     i16 = ir.IntegerType.get_signless(16)
     mask = create("arith.trunci", [state.values[op.mask]], i16)
     group = f"cta_group::{state.tensor_ctas}"
-    _issue(
+    issue_once(
         f"tcgen05.commit.{group}.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 "
         "[$0], $1;",
         ["r", "h"],
         [pointer, mask],
         state,
     )
-
-
-def _issue(
-    text: str, constraints: Sequence[str], operands: Sequence[ir.Value], state: Lowering
-) -> None:
-    """Runs `text` in the single thread."""
-    guard = state.single_thread()
-    if guard is None:
-        inline_asm(text, constraints, operands, [])
-    else:
-        inline_asm(f"@${len(operands)} {text}", [*constraints, "b"], [*operands, guard], [])
 
 
 RULES = {

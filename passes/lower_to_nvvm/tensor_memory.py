@@ -29,11 +29,11 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import show_location
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, plain_load, unpack
 from tilec.passes.lower_to_nvvm.matrix_origin import divisor
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.shared_address import byte_pointer, shared_base, slot_index
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import TensorMemory
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import compare, create, resized
 from tilec.passes.rewriting.walk import alloc_of, find_ops
 
 
@@ -70,9 +70,8 @@ def lower_release(op: ReleaseTensorMemoryOp, state: Lowering) -> None:
 
 
 def _by_first_warp(text: str, operands: Sequence[ir.Value], state: Lowering) -> None:
-    guard = compare("eq", state.warp(), state.i32_constant(0))
-    constraints = ["r"] * len(operands) + ["b"]
-    inline_asm(f"@${len(operands)} {text}", constraints, [*operands, guard], [])
+    first = compare("eq", state.warp(), state.i32_constant(0))
+    inline_asm(text, ["r"] * len(operands), operands, [], guard=first)
 
 
 def _base(op: ir.Operation, state: Lowering) -> ir.Value:
@@ -88,7 +87,7 @@ def _base(op: ir.Operation, state: Lowering) -> ir.Value:
 def lower_alloc(op: gpu_tile.AllocOp, state: Lowering) -> None:
     """Gives the buffer its columns of what the CTA has."""
     parsed = tensor_buffer_of(op.result)
-    address = _plus(_base(op.operation, state), op.options["offset"], state)
+    address = state.plus(_base(op.operation, state), op.options["offset"])
     zero = state.i32_constant(0)
     state.values[op.result] = TensorMemory(parsed, address, (zero,) * len(parsed.shape))
 
@@ -96,10 +95,9 @@ def lower_alloc(op: gpu_tile.AllocOp, state: Lowering) -> None:
 def lower_slot(op: gpu_tile.SlotOp, state: Lowering) -> None:
     """The ring's address plus whole slots."""
     ring = state.values[op.src]
-    step = state.i32_constant(ring.type.slot_columns)
     index = slot_index(op.operation, op.index, tensor_buffer_of(op.src).slots, state)
-    offset = create("arith.muli", [index, step], state.i32)
-    address = create("arith.addi", [ring.address, offset], state.i32)
+    offset = state.arith("muli", index, ring.type.slot_columns)
+    address = state.arith("addi", ring.address, offset)
     state.values[op.result] = TensorMemory(ring.type.slot(), address, ring.origin[1:])
 
 
@@ -121,7 +119,7 @@ def element_address(
         if bits % COLUMN_BITS:
             raise error_at(op, f"the view begins inside a column of {layout}")
         lane, columns = lane + here, columns + bits // COLUMN_BITS
-    return _plus(address, columns, state), lane
+    return state.plus(address, columns), lane
 
 
 def _moved(
@@ -141,14 +139,12 @@ def _moved(
         )
     digit = buffer.origin[dim]
     if whole > 1:
-        digit = create("arith.divui", [digit, state.i32_constant(whole)], state.i32)
+        digit = state.arith("divui", digit, whole)
     if last.bits % COLUMN_BITS:
-        per_column = state.i32_constant(COLUMN_BITS // last.bits)
-        digit = create("arith.divui", [digit, per_column], state.i32)
+        digit = state.arith("divui", digit, COLUMN_BITS // last.bits)
     else:
-        columns = state.i32_constant(last.bits // COLUMN_BITS)
-        digit = create("arith.muli", [digit, columns], state.i32)
-    return create("arith.addi", [address, digit], state.i32)
+        digit = state.arith("muli", digit, last.bits // COLUMN_BITS)
+    return state.arith("addi", address, digit)
 
 
 def lower_load(op: gpu_tile.BufferLoadOp, state: Lowering) -> None:
@@ -162,7 +158,7 @@ def lower_load(op: gpu_tile.BufferLoadOp, state: Lowering) -> None:
         split = "" if transfer.split is None else f", {transfer.split}"
         outputs = ", ".join(f"${n}" for n in range(count))
         text = f"tcgen05.ld.{_shape(transfer)} {{{outputs}}}, [${count}]{split};"
-        address = _plus(start, transfer.lane << 16 | transfer.column, state)
+        address = state.plus(start, transfer.lane << 16 | transfer.column)
         words += inline_asm(text, ["=r"] * count + ["r"], [address], [state.i32] * count)
     words = _waited(words, state)
     registers: Registers = [words[0]] * layout.num_values
@@ -204,7 +200,7 @@ def lower_store(op: gpu_tile.BufferStoreOp, state: Lowering) -> None:
         split = "" if transfer.split is None else f", {transfer.split}"
         inputs = ", ".join(f"${n + 1}" for n in range(len(words)))
         text = f"tcgen05.st.{_shape(transfer)} [$0]{split}, {{{inputs}}};"
-        address = _plus(start, transfer.lane << 16 | transfer.column, state)
+        address = state.plus(start, transfer.lane << 16 | transfer.column)
         inline_asm(text, ["r"] * (1 + len(words)), [address, *words], [])
     if not _goes_on(op):
         inline_asm("tcgen05.wait::st.sync.aligned;", [], [], [])
@@ -234,7 +230,7 @@ def _joined(members: Registers, kind: ir.Type, state: Lowering) -> ir.Value:
     (word,) = pack(members, kind, state)
     if not isinstance(word.type, ir.IntegerType):
         word = create("arith.bitcast", [word], ir.IntegerType.get_signless(word.type.width))
-    return word if word.type == state.i32 else create("arith.extui", [word], state.i32)
+    return resized(word, state.i32, signed=False)
 
 
 def _shape(transfer: Transfer) -> str:
@@ -258,18 +254,16 @@ def _warp_start(op: ir.Operation, value: ir.Value, plan: AccessPlan, state: Lowe
                     f"memory, its part of {state.values[value].type.layout} begins in lane "
                     f"{begin + own}",
                 )
-    address = _plus(address, lane << 16, state)
+    address = state.plus(address, lane << 16)
     number = state.warp()
     for below, count, (lanes, columns) in _runs(plan.warps):
         digit = number
         if below:
-            digit = create("arith.shrui", [digit, state.i32_constant(below)], state.i32)
+            digit = state.arith("shrui", digit, below)
         if below + count < len(plan.warps):
-            mask = state.i32_constant((1 << count) - 1)
-            digit = create("arith.andi", [digit, mask], state.i32)
-        step = state.i32_constant((lanes << 16) + columns)
-        term = create("arith.muli", [digit, step], state.i32)
-        address = create("arith.addi", [address, term], state.i32)
+            digit = state.arith("andi", digit, (1 << count) - 1)
+        term = state.arith("muli", digit, (lanes << 16) + columns)
+        address = state.arith("addi", address, term)
     return address
 
 
@@ -286,10 +280,6 @@ def _runs(warps: Sequence[tuple[int, int]]) -> list[tuple[int, int, tuple[int, i
                 continue
         runs.append((bit, 1, place))
     return runs
-
-
-def _plus(value: ir.Value, step: int, state: Lowering) -> ir.Value:
-    return value if not step else create("arith.addi", [value, state.i32_constant(step)], state.i32)
 
 
 RULES = {ReserveTensorMemoryOp: lower_reserve, ReleaseTensorMemoryOp: lower_release}

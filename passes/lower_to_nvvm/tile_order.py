@@ -5,30 +5,29 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.scalars import compare, create, select
 
 
 def lower_tile_order(op: gpu_tile.TileOrderOp, state: Lowering) -> None:
     """The last group may have fewer rows."""
     linear, rows, columns = (state.values[v] for v in (op.linear, op.rows, op.columns))
-    i32 = state.i32
     if op.order == "rows":
-        state.values[op.row] = create("arith.divui", [linear, columns], i32)
-        state.values[op.column] = create("arith.remui", [linear, columns], i32)
+        state.values[op.row] = state.arith("divui", linear, columns)
+        state.values[op.column] = state.arith("remui", linear, columns)
         return
     group = state.i32_constant(op.group)
-    tiles = create("arith.muli", [columns, group], i32)
-    number = create("arith.divui", [linear, tiles], i32)
-    first = create("arith.muli", [number, group], i32)
-    height = create("arith.subi", [rows, first], i32)
-    height = create("arith.minui", [height, group], i32)
-    inside = create("arith.remui", [linear, tiles], i32)
-    row = create("arith.remui", [inside, height], i32)
-    column = create("arith.divui", [inside, height], i32)
+    tiles = state.arith("muli", columns, group)
+    number = state.arith("divui", linear, tiles)
+    first = state.arith("muli", number, group)
+    height = state.arith("subi", rows, first)
+    height = state.arith("minui", height, group)
+    inside = state.arith("remui", linear, tiles)
+    row = state.arith("remui", inside, height)
+    column = state.arith("divui", inside, height)
     if op.order == "hilbert":
         row, column = _along_the_curve(inside, (row, column), (height, columns), op.group, state)
-    state.values[op.row] = create("arith.addi", [first, row], i32)
+    state.values[op.row] = state.arith("addi", first, row)
     state.values[op.column] = column
 
 
@@ -41,20 +40,20 @@ def _along_the_curve(
 ) -> tuple[ir.Value, ir.Value]:
     """Gives row and column of tile `inside` of a group of rows: in squares along Hilbert's curve,
     which ends beside the next square's begin; `otherwise` where no whole square is left."""
-    i32, constant = state.i32, state.i32_constant
+    constant = state.i32_constant
     bits = 2 * (side.bit_length() - 1)
     height, columns = sizes
-    square = create("arith.shrui", [inside, constant(bits)], i32)
-    begin = create("arith.muli", [square, constant(side)], i32)
-    end = create("arith.addi", [begin, constant(side)], i32)
+    square = state.arith("shrui", inside, bits)
+    begin = state.arith("muli", square, side)
+    end = state.arith("addi", begin, side)
     fits = compare("ule", end, columns)
     is_high = compare("eq", height, constant(side))
-    is_whole = create("arith.andi", [fits, is_high], state.i1)
-    place = create("arith.andi", [inside, constant(side * side - 1)], i32)
+    is_whole = state.arith("andi", fits, is_high)
+    place = state.arith("andi", inside, side * side - 1)
     column, row = _hilbert(place, side, state)
-    column = create("arith.addi", [begin, column], i32)
-    row = create("arith.select", [is_whole, row, otherwise[0]], i32)
-    return row, create("arith.select", [is_whole, column, otherwise[1]], i32)
+    column = state.arith("addi", begin, column)
+    row = select(is_whole, row, otherwise[0])
+    return row, select(is_whole, column, otherwise[1])
 
 
 def _hilbert(place: ir.Value, side: int, state: Lowering) -> tuple[ir.Value, ir.Value]:
@@ -63,18 +62,18 @@ def _hilbert(place: ir.Value, side: int, state: Lowering) -> tuple[ir.Value, ir.
     i32, constant = state.i32, state.i32_constant
     x, y, size = constant(0), constant(0), 1
     while size < side:
-        half = create("arith.shrui", [place, constant(1)], i32)
-        right = create("arith.andi", [half, constant(1)], i32)
-        up = create("arith.andi", [create("arith.xori", [place, right], i32), constant(1)], i32)
+        half = state.arith("shrui", place, 1)
+        right = state.arith("andi", half, 1)
+        up = state.arith("andi", state.arith("xori", place, right), 1)
         is_low = compare("eq", up, constant(0))
         is_right = create("arith.trunci", [right], state.i1)
-        is_turned = create("arith.andi", [is_low, is_right], state.i1)
+        is_turned = state.arith("andi", is_low, is_right)
         last = constant(size - 1)
-        x = create("arith.select", [is_turned, create("arith.subi", [last, x], i32), x], i32)
-        y = create("arith.select", [is_turned, create("arith.subi", [last, y], i32), y], i32)
+        x = select(is_turned, state.arith("subi", last, x), x)
+        y = select(is_turned, state.arith("subi", last, y), y)
         x, y = (create("arith.select", [is_low, *pair], i32) for pair in ((y, x), (x, y)))
-        x = create("arith.addi", [x, create("arith.muli", [right, constant(size)], i32)], i32)
-        y = create("arith.addi", [y, create("arith.muli", [up, constant(size)], i32)], i32)
-        place = create("arith.shrui", [place, constant(2)], i32)
+        x = state.arith("addi", x, state.arith("muli", right, size))
+        y = state.arith("addi", y, state.arith("muli", up, size))
+        place = state.arith("shrui", place, 2)
         size *= 2
     return x, y

@@ -24,9 +24,8 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import show_location
 from tilec.passes.copies.tensor_map_recipes import recipe_of, why_no_boxes
 from tilec.passes.copies.tensor_map_rules import why_no_reduction
-from tilec.passes.lower_to_nvvm.access import inline_asm
+from tilec.passes.lower_to_nvvm.access import inline_asm, issue_once, vector_text
 from tilec.passes.lower_to_nvvm.buffer import write_buffer
-from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.shared_address import (
     barrier_pointer,
     byte_pointer,
@@ -36,6 +35,7 @@ from tilec.passes.lower_to_nvvm.shared_address import (
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import create
 
 CACHE_POLICIES = {"evict_first": 0x12F0000000000000, "evict_last": 0x14F0000000000000}
 """`createpolicy.fractional.L2` of everything, as constants (CUTLASS, cute/arch/copy_sm90_desc.hpp,
@@ -50,7 +50,7 @@ calls for sm_120a, for whose sake they ignore `setmaxnreg` (C7506), and roles th
 def prefetch_maps(state: Lowering) -> None:
     """Fetches the maps while the kernel sets up, else the first copy waits for its map."""
     for pointer in state.tensor_maps.values():
-        _issue("prefetch.tensormap [$0];", ["l"], [pointer], state)
+        issue_once("prefetch.tensormap [$0];", ["l"], [pointer], state)
 
 
 def lower_make_tensor_map(op: MakeTensorMapOp, state: Lowering) -> None:
@@ -77,13 +77,15 @@ def lower_tma_load(op: gpu_tile.TensorMapLoad, state: Lowering) -> None:
             constraints.append("h")
             everywhere, last = ".multicast::cluster", f", ${len(operands) - 1}"
         if op.cache != "normal":
-            operands.append(state.constant(_i64(), CACHE_POLICIES[op.cache]))
+            operands.append(
+                state.constant(ir.IntegerType.get_signless(64), CACHE_POLICIES[op.cache])
+            )
             constraints.append("l")
             words, last = ".L2::cache_hint", last + f", ${len(operands) - 1}"
-        _issue(
+        issue_once(
             f"cp.async.bulk.tensor.{len(at)}d.{space}.global"
             f".mbarrier::complete_tx::bytes{everywhere}{group}{words} "
-            f"[$0], [$1, {_numbers(3, len(at))}], [$2]{last};",
+            f"[$0], [$1, {vector_text(3, len(at))}], [$2]{last};",
             constraints,
             operands,
             state,
@@ -91,8 +93,8 @@ def lower_tma_load(op: gpu_tile.TensorMapLoad, state: Lowering) -> None:
 
 
 def _even_barrier(barrier: ir.Value, state: Lowering) -> ir.Value:
-    rank = create("nvvm.read.ptx.sreg.cluster.ctarank", [], state.i32)
-    even = create("arith.andi", [rank, state.i32_constant(-2)], state.i32)
+    rank = state.special("cluster.ctarank")
+    even = state.arith("andi", rank, -2)
     (mapped,) = inline_asm(
         "mapa.shared::cluster.u32 $0, $1, $2;", ["=r", "r", "r"], [barrier, even], [state.i32]
     )
@@ -112,9 +114,9 @@ def lower_tma_store(op: gpu_tile.TmaStoreOp, state: Lowering) -> None:
             if reason is not None:
                 raise error_at(op.operation, reason)
             name, operation = "cp.reduce.async", f".{op.combine}"
-        _issue(
+        issue_once(
             f"{name}.bulk.tensor.{len(at)}d.global.shared::cta{operation}.bulk_group "
-            f"[$1, {_numbers(2, len(at))}], [$0];",
+            f"[$1, {vector_text(2, len(at))}], [$0];",
             ["r", "l", *("r" for _ in at)],
             [shared, state.values[op.map], *at],
             state,
@@ -147,61 +149,41 @@ def lower_warp_tma_store(op: gpu_tile.WarpTmaStoreOp, state: Lowering) -> None:
         state.thread_coordinates(layout, len(sizes), first_lane=True),
     )
     for corner in boxes:
-        at = [_plus(f, c, state) for f, c in zip(first, corner, strict=True)]
+        at = [state.plus(f, c) for f, c in zip(first, corner, strict=True)]
         moved = dict(zip(made.dims, at, strict=True))
         coordinates = [
-            create("arith.addi", [state.values[op.coordinates[d]], moved[d]], state.i32)
+            state.arith("addi", state.values[op.coordinates[d]], moved[d])
             if d in moved
             else state.values[op.coordinates[d]]
             for d in order
         ]
         inside = [_sum(o, c, state) for o, c in zip(buffer.origin, at, strict=True)]
         pointer = byte_pointer(shared_base(state), plain_address(buffer, inside, state))
-        _guarded(
+        inline_asm(
             f"cp.async.bulk.tensor.{len(order)}d.global.shared::cta.bulk_group "
-            f"[$1, {_numbers(2, len(order))}], [$0];",
+            f"[$1, {vector_text(2, len(order))}], [$0];",
             ["r", "l", *("r" for _ in order)],
             [pointer, state.values[op.map], *coordinates],
-            lead,
+            [],
+            guard=lead,
         )
     inline_asm("cp.async.bulk.commit_group;", [], [], [])
 
 
 def _sum(first: ir.Value, second: ir.Value, state: Lowering) -> ir.Value:
-    return second if constant_of(first) == 0 else create("arith.addi", [first, second], state.i32)
+    return second if constant_of(first) == 0 else state.arith("addi", first, second)
 
 
 def lower_tma_commit(op: gpu_tile.TmaCommitOp, state: Lowering) -> None:
     """Lowers to cp.async.bulk.commit_group; in the threads that stored nothing the group would be
     empty."""
-    _issue("cp.async.bulk.commit_group;", [], [], state)
+    issue_once("cp.async.bulk.commit_group;", [], [], state)
 
 
 def lower_tma_wait(op: gpu_tile.TmaWaitOp, state: Lowering) -> None:
     """Lowers to cp.async.bulk.wait_group, in every thread: any may have issued stores."""
     read = ".read" if op.read else ""
     inline_asm(f"cp.async.bulk.wait_group{read} {op.pending};", [], [], [])
-
-
-def _issue(
-    text: str, constraints: Sequence[str], operands: Sequence[ir.Value], state: Lowering
-) -> None:
-    """Runs `text` in the single thread."""
-    _guarded(text, constraints, operands, state.single_thread())
-
-
-def _guarded(
-    text: str,
-    constraints: Sequence[str],
-    operands: Sequence[ir.Value],
-    guard: ir.Value | None,
-) -> None:
-    """Runs `text` where `guard` holds (None: everywhere)."""
-    if guard is None:
-        inline_asm(text, constraints, operands, [])
-        return
-    text = f"@${len(operands)} {text}"
-    inline_asm(text, [*constraints, "b"], [*operands, guard], [])
 
 
 def _boxes(
@@ -228,7 +210,7 @@ def _boxes(
         coordinates = [state.values[op.coordinates[d]] for d in order]
         yield (
             _pointer(buffer, corner, state),
-            [_plus(c, moved.get(d, 0), state) for d, c in zip(order, coordinates, strict=True)],
+            [state.plus(c, moved.get(d, 0)) for d, c in zip(order, coordinates, strict=True)],
         )
 
 
@@ -238,8 +220,8 @@ def _pointer(buffer: Buffer, corner: Sequence[int], state: Lowering) -> ir.Value
     if None not in origin:
         at = [(o or 0) + c for o, c in zip(origin, corner, strict=True)]
         step = buffer.type.layout.offset(at) * buffer.type.element_bytes
-        return byte_pointer(shared_base(state), _plus(buffer.address, step, state))
-    moved = [_plus(o, c, state) for o, c in zip(buffer.origin, corner, strict=True)]
+        return byte_pointer(shared_base(state), state.plus(buffer.address, step))
+    moved = [state.plus(o, c) for o, c in zip(buffer.origin, corner, strict=True)]
     return byte_pointer(shared_base(state), plain_address(buffer, moved, state))
 
 
@@ -253,19 +235,6 @@ def _why_no_origin(value: ir.Value, made: MakeTensorMapOp, state: Lowering) -> s
     if isinstance(value.owner, gpu_tile.TransposeViewOp):
         return "a copy fills or reads a buffer or a part of it, not a transposed view"
     return None
-
-
-def _plus(value: ir.Value, step: int, state: Lowering) -> ir.Value:
-    return value if not step else create("arith.addi", [value, state.i32_constant(step)], state.i32)
-
-
-def _numbers(first: int, count: int) -> str:
-    """Operands as PTX's vector of coordinates."""
-    return "{" + ", ".join(f"${n}" for n in range(first, first + count)) + "}"
-
-
-def _i64() -> ir.Type:
-    return ir.IntegerType.get_signless(64)
 
 
 RULES = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects.gpu_tile.types import BufferType, TensorBuffer
+from tilec.passes.rewriting.scalars import create
 
 
 @dataclass(frozen=True)
@@ -59,3 +60,15 @@ class Barriers:
 
     address: ir.Value
     slots: int
+
+
+def moved_pointer(pointer: ir.Value, by: ir.Value | int, bits: int) -> ir.Value:
+    """A pointer moved by so many elements of so many bits."""
+    known = isinstance(by, int)
+    return create(
+        "llvm.getelementptr",
+        [pointer] if known else [pointer, by],
+        pointer.type,
+        elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(bits)),
+        rawConstantIndices=ir.DenseI32ArrayAttr.get([by if known else -(2**31)]),
+    )

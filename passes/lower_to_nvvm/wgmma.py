@@ -17,17 +17,15 @@ from tilec.dialects.def_use import constant_attribute
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer, is_pending, layout_of, tile_of
 from tilec.dialects.gpu_tile.wgmma import WgmmaFenceOp, WgmmaMeanwhileOp, WgmmaOp, WgmmaWaitOp
 from tilec.dialects.types import bit_width, element
-from tilec.hardware.matrix_descriptor import UNIT_BYTES
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.warpgroup_tiles import WarpgroupTiles, warpgroup_tiles
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, unpack
-from tilec.passes.lower_to_nvvm.matrix_origin import check_origin
-from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.matrix_origin import Descriptors, check_origin
 from tilec.passes.lower_to_nvvm.shared_address import own_base, plain_address
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import Buffer
-from tilec.passes.rewriting.scalars import is_zero
+from tilec.passes.rewriting.scalars import create, is_zero
 
 _PTX_TYPES = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8", "i32": "s32"}
 
@@ -191,42 +189,29 @@ class _Matrix:
         self._operand = op.shared(side, row)
         descriptor = self._operand.descriptor
         self.major = 0 if descriptor.k_contiguous else 1
-        high = descriptor.high_bits << 32
-        self._high = high - (1 << 64) if high >> 63 else high  # as a signed number
-        self._start = self._first_word(parts)
+        words = descriptor.high_bits, descriptor.low_bits
+        self._matrices = Descriptors(self._buffer, self._first(parts), *words, state)
 
-    def _first_word(self, parts: WarpgroupTiles) -> ir.Value:
-        """The low word of this warpgroup's first matrix (i32)."""
+    def _first(self, parts: WarpgroupTiles) -> ir.Value:
+        """The address of this warpgroup's first matrix (i32)."""
         state = self._state
-        address = self._sum(
-            own_base(state), plain_address(self._buffer, self._buffer.origin, state)
+        address = state.arith(
+            "addi", own_base(state), plain_address(self._buffer, self._buffer.origin, state)
         )
         below = 1
         for mode, step in zip(parts.groups, self._operand.group_bytes, strict=True):
             if step:
-                shift = state.i32_constant(below.bit_length() - 1)
-                digit = create("arith.shrui", [state.warpgroup(), shift], state.i32)
+                digit = state.arith("shrui", state.warpgroup(), below.bit_length() - 1)
                 if not mode.size & (mode.size - 1):  # three parts are the slowest: nothing above
-                    mask = state.i32_constant(mode.size - 1)
-                    digit = create("arith.andi", [digit, mask], state.i32)
-                term = create("arith.muli", [digit, state.i32_constant(step)], state.i32)
-                address = self._sum(address, term)
+                    digit = state.arith("andi", digit, mode.size - 1)
+                term = state.arith("muli", digit, step)
+                address = state.arith("addi", address, term)
             below *= mode.size
-        units = create("arith.shrui", [address, state.i32_constant(4)], state.i32)
-        return self._sum(units, state.i32_constant(self._operand.descriptor.low_bits))
-
-    def _sum(self, first: ir.Value, second: ir.Value) -> ir.Value:
-        return create("arith.addi", [first, second], self._state.i32)
+        return address
 
     def operand(self, at: int, k: int, text: _Text) -> str:
         """The descriptor of the matrix that begins at `at` along M or N and at `k`."""
-        state, buffer = self._state, self._buffer.type
-        coordinates = (at, k) if self._own == 0 else (k, at)
-        step = buffer.layout.offset(coordinates) * buffer.element_bytes // UNIT_BYTES
-        i64 = ir.IntegerType.get_signless(64)
-        word = self._sum(self._start, state.i32_constant(step)) if step else self._start
-        low = create("arith.extui", [word], i64)
-        return text.input(create("arith.ori", [low, state.constant(i64, self._high)], i64), "l")
+        return text.input(self._matrices.at((at, k) if self._own == 0 else (k, at)), "l")
 
 
 class _Fragments:

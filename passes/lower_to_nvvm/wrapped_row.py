@@ -32,10 +32,10 @@ from tilec.passes.lower_to_nvvm.access import (
     word_bits,
 )
 from tilec.passes.lower_to_nvvm.rectangle import Rectangle, address
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create, select
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import Array
 from tilec.passes.rewriting.control import either
+from tilec.passes.rewriting.scalars import both, compare, create, resized, select
 
 _NOWHERE = -(1 << 30)
 """A column in front of all that a tile may have."""
@@ -50,16 +50,13 @@ def lower_misalignment(op: tile.MisalignmentOp, state: Lowering) -> None:
 
 def _past(array: Array, indices: list[ir.Value], bytes_: int, state: Lowering) -> ir.Value:
     """Elements (index width) from the last multiple of `bytes_` to the element at `indices`."""
-    number = create("llvm.ptrtoint", [address(array, indices, state)], _i64())
-    if state.index != number.type:
-        number = create("arith.trunci", [number], state.index)
-    low = create("arith.andi", [number, state.index_constant(bytes_ - 1)], state.index)
+    number = create(
+        "llvm.ptrtoint", [address(array, indices, state)], ir.IntegerType.get_signless(64)
+    )
+    number = resized(number, state.index)
+    low = state.arith("andi", number, bytes_ - 1)
     size = storage_bits(array.element, state) // 8
-    return create("arith.shrui", [low, state.index_constant(size.bit_length() - 1)], state.index)
-
-
-def _i64() -> ir.Type:
-    return ir.IntegerType.get_signless(64)
+    return state.arith("shrui", low, size.bit_length() - 1)
 
 
 @dataclass
@@ -116,19 +113,17 @@ class _Row:
     def room(self) -> ir.Value:
         """The columns, from 0 on, at which a whole vector fits into the row."""
         state = self.state
-        more = state.index_constant(self.place.width - 1)
-        left = create("arith.subi", [self.size, more], state.index)
-        return create("arith.maxsi", [left, state.index_constant(0)], state.index)
+        left = state.arith("subi", self.size, self.place.width - 1)
+        return state.arith("maxsi", left, 0)
 
     @cached_property
     def tail(self) -> ir.Value:
         """The first column of the vector that the row's end cuts; in front of all if none is."""
         state = self.state
         start = self.place.offsets[self.place.dims[self.dim]]
-        columns = create("arith.subi", [self.size, start], state.index)
-        mask = state.index_constant(self.place.width - 1)
-        rest = create("arith.andi", [columns, mask], state.index)
-        column = create("arith.subi", [self.size, rest], state.index)
+        columns = state.arith("subi", self.size, start)
+        rest = state.arith("andi", columns, self.place.width - 1)
+        column = state.arith("subi", self.size, rest)
         some = compare("ne", rest, state.index_constant(0))
         return select(some, column, state.index_constant(_NOWHERE))
 
@@ -147,7 +142,7 @@ class _Row:
             flag = compare("eq", self._column(columns), self.tail)
             if columns < SECTOR_BYTES:
                 before = compare("slt", self._column(columns), self.state.index_constant(0))
-                flag = create("arith.ori", [flag, before], flag.type)
+                flag = self.state.arith("ori", flag, before)
             flags.append(self.owned(first, flag))
         return flags
 
@@ -160,8 +155,8 @@ class _Row:
             if number < SECTOR_BYTES:
                 size = state.index_constant(self.place.shape[self.dim])
                 around = select(compare("slt", column, none), size, none)
-                column = create("arith.addi", [column, around], state.index)
-                step = create("arith.addi", [step, around], state.index)
+                column = state.arith("addi", column, around)
+                step = state.arith("addi", step, around)
             yield self.place.step(self.place.base, step), compare("ult", column, self.size)
 
     @contextmanager
@@ -175,13 +170,12 @@ class _Row:
         self.begin, self.place.base = known
 
     def _column(self, columns: int) -> ir.Value:
-        operands = [self.begin, self.state.index_constant(columns)]
-        return create("arith.addi", operands, self.state.index)
+        return self.state.arith("addi", self.begin, columns)
 
     def owned(self, first: int, flag: ir.Value) -> ir.Value:
         """A flag (i1) and whether the vector lies in the tile and is this thread's to access."""
         also = both(self.mine, self.place.valid(first))
-        return flag if also is None else create("arith.andi", [flag, also], flag.type)
+        return flag if also is None else self.state.arith("andi", flag, also)
 
 
 def _opaque(value: ir.Value) -> ir.Value:
@@ -224,7 +218,7 @@ def load_wrapped(
                     words += either(cut[number], partial(one_by_one, columns), lambda k=known: k)
             return words
 
-        return either(reduce(_or, cut), mended, lambda: loaded)
+        return either(reduce(partial(state.arith, "ori"), cut), mended, lambda: loaded)
 
     words = either(row.is_aligned, whole, scattered)
     registers: Registers = []
@@ -264,13 +258,9 @@ def store_wrapped(
                     either(cut[number], partial(one_by_one, first, columns), list)
             return []
 
-        return either(reduce(_or, cut), mended, list)
+        return either(reduce(partial(state.arith, "ori"), cut), mended, list)
 
     either(row.is_aligned, whole, scattered)
-
-
-def _or(one: ir.Value, other: ir.Value) -> ir.Value:
-    return create("arith.ori", [one, other], one.type)
 
 
 RULES = {tile.MisalignmentOp: lower_misalignment}

@@ -1,4 +1,4 @@
-"""Polynomial coefficients, lowest power first; printed by fit_coefficients.py."""
+"""Polynomial coefficients, lowest power first; printed by test/unit/fit_coefficients.py."""
 
 from __future__ import annotations
 

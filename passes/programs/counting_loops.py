@@ -6,7 +6,8 @@ from mlir import ir
 
 from tilec.dialects.def_use import defining_op
 from tilec.passes.analysis.divisibility import constant_of
-from tilec.passes.rewriting.scalars import binary, constant, less, scalar_op
+from tilec.passes.rewriting.loops import inits_of
+from tilec.passes.rewriting.scalars import as_type, binary, constant, less, select
 from tilec.passes.rewriting.walk import blocks_in
 
 
@@ -38,10 +39,9 @@ def _fold_counting(loop: ir.Operation) -> None:
         return
     with ir.InsertionPoint(loop), loop.location:
         trips = _trip_count(loop)
-        for result, init, step in zip(loop.results, list(loop.operands)[3:], added, strict=True):
-            whole = binary("arith.muli", trips, constant(trips.type, step))
-            if whole.type != init.type:
-                whole = scalar_op("arith.index_cast", [whole], init.type)
+        for result, init, step in zip(loop.results, inits_of(loop), added, strict=True):
+            whole = binary("arith.muli", trips, step)
+            whole = as_type(whole, init.type)
             result.replace_all_uses_with(binary("arith.addi", init, whole))
     loop.erase()
 
@@ -62,4 +62,4 @@ def _trip_count(loop: ir.Operation) -> ir.Value:
     one, zero = constant(low.type, 1), constant(low.type, 0)
     span = binary("arith.subi", binary("arith.subi", high, low), one)
     trips = binary("arith.addi", binary("arith.divui", span, step), one)
-    return scalar_op("arith.select", [less(low, high), trips, zero], low.type)
+    return select(less(low, high), trips, zero)

@@ -3,18 +3,17 @@ front of all that an iteration does."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mlir import ir
 
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.tile import NumProgramsOp
+from tilec.passes.analysis.dependence import needed_inside
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.rewriting.free_ops import erase_unused, is_one_element, is_scalar, is_total
 from tilec.passes.rewriting.loops import clone_mapped, is_inside, terminator
-from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, i1_constant, negated, truth_of
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import kernel_of
@@ -47,19 +46,6 @@ def condition_of(loop: ir.Operation) -> ir.Value:
 def passed_on(loop: ir.Operation) -> list[ir.Value]:
     """The values that the condition of an scf.while passes on to the body, and behind the loop."""
     return list(terminator(loop.regions[0].blocks[0]).operands)[1:]
-
-
-def needed_inside(values: Iterable[ir.Value], block: ir.Block) -> list[ir.Operation]:
-    """The ops of a block that values follow from, in order."""
-    needed, pending = OpSet(), list(values)
-    while pending:
-        op = defining_op(pending.pop())
-        if op is None or op.block != block:
-            continue
-        if op not in needed:
-            needed.add(op)
-            pending += op.operands
-    return [view.operation for view in block.operations if view.operation in needed]
 
 
 def find_counter(loop: ir.Operation) -> Counter | None:

@@ -24,7 +24,7 @@ from mlir import ir
 
 from tilec.dialects.demands import demanded
 from tilec.passes.rewriting.loops import find_loops
-from tilec.passes.rewriting.scalars import binary, constant, scalar_op
+from tilec.passes.rewriting.scalars import binary, constant, create, select
 from tilec.passes.rewriting.values import replace_uses
 from tilec.terms.demands import ANY_ORDER
 
@@ -43,7 +43,7 @@ def mirror(loops: Sequence[ir.Operation], turns: Callable[[], ir.Value]) -> None
     odd."""
     if not loops:
         return
-    odd = scalar_op("arith.trunci", [turns()], ir.IntegerType.get_signless(1))
+    odd = create("arith.trunci", [turns()], ir.IntegerType.get_signless(1))
     for loop in loops:
         block = loop.regions[0].blocks[0]
         number = block.arguments[0]
@@ -52,7 +52,7 @@ def mirror(loops: Sequence[ir.Operation], turns: Callable[[], ir.Value]) -> None
             both_ends = _first_and_last(loop)
         with ir.InsertionPoint.at_block_begin(block), loop.location:
             mirrored = binary("arith.subi", both_ends, number)
-            place = scalar_op("arith.select", [odd, mirrored, number], number.type)
+            place = select(odd, mirrored, number)
         replace_uses(uses, place)
 
 

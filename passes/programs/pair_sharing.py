@@ -57,10 +57,10 @@ class Sharing:
         number, below = i32_constant(0), 1
         if self._along_pairs:
             position = ClusterPositionOp.build(axis=0)
-            number = binary("arith.divui", position, i32_constant(PAIR))
+            number = binary("arith.divui", position, PAIR)
             below = self.shape[0] // PAIR
         for axis in self.axes:
-            scaled = binary("arith.muli", ClusterPositionOp.build(axis=axis), i32_constant(below))
+            scaled = binary("arith.muli", ClusterPositionOp.build(axis=axis), below)
             number = binary("arith.addi", number, scaled)
             below *= self.shape[axis]
         return number

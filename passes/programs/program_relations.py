@@ -14,7 +14,7 @@ from tilec.dialects.types import shape
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.loops import enclosing_ops, find_loops, innermost_loop, terminator
-from tilec.passes.rewriting.scalars import binary, i32_constant, scalar_op
+from tilec.passes.rewriting.scalars import binary, create, i32_constant, select
 from tilec.passes.rewriting.walk import blocks_in, find_ops
 
 _COMPARING = ("arith.cmpi", "arith.cmpf")
@@ -141,10 +141,10 @@ def from_both_ends(number: ir.Value, total: ir.Value, ctas: ir.Value) -> ir.Valu
     grid again and again, a CTA's turns are then long and short ones in pairs.
     """
     turns = binary("arith.divui", number, ctas)
-    even = binary("arith.shrui", binary("arith.addi", turns, i32_constant(1)), i32_constant(1))
+    even = binary("arith.shrui", binary("arith.addi", turns, i32_constant(1)), 1)
     front = binary("arith.subi", number, binary("arith.muli", even, ctas))
-    back = binary("arith.subi", binary("arith.subi", total, i32_constant(1)), front)
-    odd = scalar_op("arith.trunci", [turns], ir.IntegerType.get_signless(1))
-    program = scalar_op("arith.select", [odd, back, front], number.type)
+    back = binary("arith.subi", binary("arith.subi", total, 1), front)
+    odd = create("arith.trunci", [turns], ir.IntegerType.get_signless(1))
+    program = select(odd, back, front)
     # It never is negative anyway; this lets the compiler know.
-    return scalar_op("arith.maxsi", [program, i32_constant(0)], number.type)
+    return binary("arith.maxsi", program, i32_constant(0))

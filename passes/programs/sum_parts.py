@@ -12,10 +12,9 @@ from tilec.dialects.gpu_tile import ClusterSendOp, SlotOp
 from tilec.dialects.tile import DotOp
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.hardware.target import Feature, Target
-from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.demands.kernels import is_in_line, stripes_of, teams_of
 from tilec.passes.programs.cut_tiles import find_cut
-from tilec.passes.rewriting.loops import terminator
+from tilec.passes.rewriting.loops import carried_by, inits_of, trips_of, yielded_by
 from tilec.passes.rewriting.scalars import is_zero
 from tilec.passes.rewriting.walk import find_ops
 from tilec.terms.demands import SUM_PARTS
@@ -49,7 +48,7 @@ def find_shared(loop: ir.Operation, parts: int) -> ir.Operation:
     """Of a loop whose sums are in parts, and the loops that sum for it, the one whose iterations
     the parts share: the outermost of which each gets as many, else the innermost, which has most.
     """
-    while not _trips(loop) or _trips(loop) % parts:
+    while not (trips := trips_of(loop)) or trips % parts:
         inner = _inner_sum(loop)
         if inner is None:
             break
@@ -108,7 +107,9 @@ def _carried(loop: ir.Operation) -> list[bool]:
     """Of each value that a loop carries, whether it is a sum from zero."""
     return [
         _is_sum(argument, end) and is_zero(init)
-        for argument, init, end in zip(_arguments(loop), _inits(loop), _ends(loop), strict=True)
+        for argument, init, end in zip(
+            carried_by(loop), inits_of(loop), yielded_by(loop), strict=True
+        )
     ]
 
 
@@ -133,37 +134,15 @@ def _summed(op: ir.Operation, at: ir.Value) -> ir.Value | None:
     """What is `at` with more added to it, if that is all that an op does with it."""
     if op.name in SUMS or (isinstance(op.opview, DotOp) and op.opview.acc == at):
         return op.results[0]
-    if op.name != "scf.for" or at not in _inits(op):
+    if op.name != "scf.for" or at not in inits_of(op):
         return None
-    number = _inits(op).index(at)
-    return op.results[number] if _is_sum(_arguments(op)[number], _ends(op)[number]) else None
+    number = inits_of(op).index(at)
+    return op.results[number] if _is_sum(carried_by(op)[number], yielded_by(op)[number]) else None
 
 
 def _inner_sum(loop: ir.Operation) -> ir.Operation | None:
     """The loop that adds all that a loop sums, if there is one."""
-    inner = defining_op(_ends(loop)[0], "scf.for")
-    if inner is None or _inits(inner) != _arguments(loop):
+    inner = defining_op(yielded_by(loop)[0], "scf.for")
+    if inner is None or inits_of(inner) != carried_by(loop):
         return None
-    return inner if list(inner.results) == _ends(loop) else None
-
-
-def _trips(loop: ir.Operation) -> int:
-    """How often a loop runs, 0 where that is not known."""
-    low, high, step = (constant_of(value) for value in list(loop.operands)[:3])
-    if low is None or high is None or step is None:
-        return 0
-    return max(0, -(-(high - low) // step))
-
-
-def _arguments(loop: ir.Operation) -> list[ir.Value]:
-    """The values that a loop carries, as an iteration gets them."""
-    return list(loop.regions[0].blocks[0].arguments)[1:]
-
-
-def _inits(loop: ir.Operation) -> list[ir.Value]:
-    return list(loop.operands)[3:]
-
-
-def _ends(loop: ir.Operation) -> list[ir.Value]:
-    """The values that a loop carries, as an iteration leaves them."""
-    return list(terminator(loop.regions[0].blocks[0]).operands)
+    return inner if list(inner.results) == yielded_by(loop) else None

@@ -3,7 +3,7 @@ needs them: scalars, loads of one element, and what a thread does with elements 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from mlir import ir
 
@@ -47,6 +47,13 @@ def stays_in_thread(op: ir.Operation) -> bool:
     if kind is not None:
         return kind.IN_THREAD
     return is_elementwise(op) or op.name == "tensor.splat"
+
+
+def drop_unused(ops: Sequence[ir.Operation]) -> None:
+    """Erases those of some ops, the last first, whose results nobody uses."""
+    for op in reversed(ops):
+        if not any(list(result.uses) for result in op.results):
+            op.erase()
 
 
 def erase_unused(value: ir.Value) -> None:

@@ -3,13 +3,13 @@ run on through a nest."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import constant_attribute, defining_op
 from tilec.dialects.gpu_tile import LaunchCount
-from tilec.passes.rewriting.op_tables import OpMap
+from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.scalars import binary, constant
 from tilec.passes.rewriting.walk import all_ops, ops_named
 
@@ -67,6 +67,29 @@ def are_alternatives(one: ir.Operation, other: ir.Operation) -> bool:
     )
 
 
+def inits_of(loop: ir.Operation) -> list[ir.Value]:
+    """What the values begin as that a loop (scf.for) carries."""
+    return list(loop.operands)[3:]
+
+
+def carried_by(loop: ir.Operation) -> list[ir.Value]:
+    """The values that a loop (scf.for) carries, as an iteration gets them."""
+    return list(loop.regions[0].blocks[0].arguments)[1:]
+
+
+def yielded_by(loop: ir.Operation) -> list[ir.Value]:
+    """The same as an iteration leaves them."""
+    return list(terminator(loop.regions[0].blocks[0]).operands)
+
+
+def trips_of(loop: ir.Operation) -> int | None:
+    """How often a loop (scf.for) runs; None where that is not known."""
+    low, high, step = (constant_attribute(value) for value in list(loop.operands)[:3])
+    if low is None or high is None or step is None:
+        return None
+    return max(0, -(-(high.value - low.value) // step.value))
+
+
 def is_program_loop(op: ir.Operation) -> bool:
     """Whether an op is the loop over programs of a persistent kernel, which no author wrote."""
     return op.name == "scf.for" and isinstance(op.operands[0].owner, LaunchCount)
@@ -82,6 +105,18 @@ def in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:
     while op.block != block:
         op = op.parent
     return op
+
+
+def first_in(block: ir.Block, ops: Iterable[ir.Operation]) -> ir.Operation:
+    """The first op of `block` that is or holds one of `ops`."""
+    around = OpSet(in_block(op, block) for op in ops)
+    return next(view.operation for view in block.operations if view.operation in around)
+
+
+def last_in(block: ir.Block, ops: Iterable[ir.Operation]) -> ir.Operation:
+    """The last op of `block` that is or holds one of `ops`."""
+    order = order_of(view.operation for view in block.operations)
+    return max((in_block(op, block) for op in ops), key=order.__getitem__)
 
 
 def with_iteration_arguments(

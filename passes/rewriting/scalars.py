@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from mlir import ir
 
@@ -10,29 +11,36 @@ from tilec.dialects.def_use import constant_attribute, constant_element
 from tilec.dialects.types import element, is_tile, with_element
 
 
-def scalar_op(name: str, operands: Sequence[ir.Value], type_: ir.Type) -> ir.Value:
-    """The one result of an op."""
-    return ir.Operation.create(name, results=[type_], operands=list(operands)).results[0]
-
-
-def binary(name: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    """An op of two operands whose result has their type."""
-    return scalar_op(name, [lhs, rhs], lhs.type)
-
-
-def constant(type_: ir.Type, number: float) -> ir.Value:
-    """A constant of a scalar type; of a tile type, a tile full of it."""
-    of = element(type_) if is_tile(type_) else type_
-    attribute: ir.Attribute = (
-        ir.FloatAttr.get(of, number)
-        if isinstance(of, ir.FloatType)
-        else ir.IntegerAttr.get(of, int(number))
-    )
-    if is_tile(type_):
-        attribute = ir.DenseElementsAttr.get_splat(type_, attribute)
+def create(name: str, operands: Sequence[ir.Value], result: ir.Type, **attributes: Any) -> ir.Value:
+    """An op with one result."""
     return ir.Operation.create(
-        "arith.constant", results=[type_], attributes={"value": attribute}
-    ).results[0]
+        name, results=[result], operands=operands, attributes=attributes
+    ).result
+
+
+def binary(name: str, lhs: ir.Value, rhs: ir.Value | int) -> ir.Value:
+    """An op of two operands whose result has their type."""
+    return create(name, [lhs, _like(lhs, rhs)], lhs.type)
+
+
+def _like(value: ir.Value, other: ir.Value | int) -> ir.Value:
+    return constant(value.type, other) if isinstance(other, int) else other
+
+
+def constant(type_: ir.Type, value: Any) -> ir.Value:
+    """A constant of a scalar type, of a number or an attribute (an integer's is retyped); of a tile
+    type, a tile full of it."""
+    of = element(type_) if is_tile(type_) else type_
+    if isinstance(value, ir.IntegerAttr):
+        value = value.value
+    if not isinstance(value, ir.Attribute):
+        is_float = isinstance(of, ir.FloatType)
+        value = (
+            ir.FloatAttr.get(of, float(value)) if is_float else ir.IntegerAttr.get(of, int(value))
+        )
+    if is_tile(type_):
+        value = ir.DenseElementsAttr.get_splat(type_, value)
+    return create("arith.constant", [], type_, value=value)
 
 
 def i32_constant(value: int) -> ir.Value:
@@ -50,31 +58,26 @@ def negated(flag: ir.Value) -> ir.Value:
     return binary("arith.xori", flag, i1_constant(True))
 
 
-def less(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+def less(lhs: ir.Value, rhs: ir.Value | int) -> ir.Value:
     """Compares: lhs < rhs, signed."""
-    return _compare(2, lhs, rhs)
+    return compare("slt", lhs, rhs)
 
 
-def at_least(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    """Compares: lhs >= rhs, signed."""
-    return _compare(5, lhs, rhs)
-
-
-def equal(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+def equal(lhs: ir.Value, rhs: ir.Value | int) -> ir.Value:
     """Compares: lhs == rhs."""
-    return _compare(0, lhs, rhs)
+    return compare("eq", lhs, rhs)
 
 
-def _compare(number: int, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    """Compares by the predicate of this number (see `arith.cmpi`); tiles element by element."""
-    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
+PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7}
+"""Numbers of `arith.cmpi`'s."""
+
+
+def compare(predicate: str, lhs: ir.Value, rhs: ir.Value | int) -> ir.Value:
+    """Makes an `arith.cmpi`; tiles element by element."""
     i1 = ir.IntegerType.get_signless(1)
-    return ir.Operation.create(
-        "arith.cmpi",
-        results=[with_element(lhs, i1) if is_tile(lhs) else i1],
-        operands=[lhs, rhs],
-        attributes={"predicate": predicate},
-    ).results[0]
+    code = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), PREDICATES[predicate])
+    result = with_element(lhs, i1) if is_tile(lhs) else i1
+    return create("arith.cmpi", [lhs, _like(lhs, rhs)], result, predicate=code)
 
 
 def truth_of(value: ir.Value) -> bool | None:
@@ -87,3 +90,40 @@ def is_zero(value: ir.Value) -> bool:
     """Whether a number, or each of a tile, is a constant zero, no negative one."""
     number = constant_element(value)
     return number is not None and number.value == 0 and not str(number).startswith("-")
+
+
+def resized(value: ir.Value, integer: ir.Type, *, signed: bool = True) -> ir.Value:
+    """An integer in another width; i1 counts as 0 or 1."""
+    width = value.type.width
+    if width == integer.width:
+        return value
+    if width > integer.width:
+        return create("arith.trunci", [value], integer)
+    name = "arith.extsi" if signed and width > 1 else "arith.extui"
+    return create(name, [value], integer)
+
+
+def as_type(value: ir.Value, type_: ir.Type) -> ir.Value:
+    """An integer or index, or a tile of them, as one of another type, of which one may be index."""
+    return value if value.type == type_ else create("arith.index_cast", [value], type_)
+
+
+def as_signed(bits: int, width: int) -> int:
+    """The number that so many bits are in two's complement."""
+    return bits - (1 << width) if bits >> (width - 1) else bits
+
+
+def both(first: ir.Value | None, second: ir.Value | None) -> ir.Value | None:
+    """Makes the conjunction of two conditions; None means "certain"."""
+    if first is None or second is None:
+        return second if first is None else first
+    if first == second:
+        return first
+    return binary("arith.andi", first, second)
+
+
+def select(condition: ir.Value | None, if_true: ir.Value, if_false: ir.Value) -> ir.Value:
+    """Makes an `arith.select`; a certain condition (None) picks the first."""
+    if condition is None:
+        return if_true
+    return create("arith.select", [condition, if_true, if_false], if_true.type)

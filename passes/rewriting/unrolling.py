@@ -6,7 +6,7 @@ from mlir import ir
 
 from tilec.passes.rewriting.control import for_loop
 from tilec.passes.rewriting.loops import clone_mapped, terminator
-from tilec.passes.rewriting.scalars import binary, constant
+from tilec.passes.rewriting.scalars import binary
 
 
 def unroll(loop: ir.Operation, times: int) -> ir.Operation:
@@ -15,7 +15,7 @@ def unroll(loop: ir.Operation, times: int) -> ir.Operation:
     lower, upper, step, *inits = loop.operands
     body = loop.regions[0].blocks[0]
     with ir.InsertionPoint(loop), loop.location:
-        span = binary("arith.muli", step, constant(step.type, times))
+        span = binary("arith.muli", step, times)
         # Rounded towards zero, so that a loop without iterations has none in either part.
         turns = binary("arith.divsi", binary("arith.subi", upper, lower), span)
         end = binary("arith.addi", lower, binary("arith.muli", turns, span))

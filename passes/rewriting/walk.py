@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from mlir import ir
@@ -157,3 +157,20 @@ def alloc_of(buffer: ir.Value) -> AllocOp:
     while not isinstance(op, AllocOp):
         op = op.src.owner
     return op
+
+
+def uses_behind(
+    value: ir.Value, passed_on: Callable[[ir.OpOperand], Iterable[ir.Value]]
+) -> Iterator[ir.OpOperand]:
+    """Finds the uses of a value and of what follows from it: for each use, of the values that
+    `passed_on` gives."""
+    seen: set[ir.Value] = set()
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        for use in one.uses:
+            yield use
+            todo += passed_on(use)

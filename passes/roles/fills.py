@@ -24,7 +24,7 @@ multiply issue cp.async (pipeline-loops).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir import ir
@@ -43,7 +43,6 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.ring import COPIES
 from tilec.dialects.gpu_tile.types import buffer_of, is_tensor_buffer
-from tilec.dialects.types import shape
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import Divisibility
@@ -63,8 +62,15 @@ from tilec.passes.copies.buffer_fills import (
     readers,
     why_no_copy,
 )
+from tilec.passes.layouts.components import is_thin
 from tilec.passes.rewriting.free_ops import erase_unused
-from tilec.passes.rewriting.loops import add_counter, behind, find_loops, in_block, why_no_counter
+from tilec.passes.rewriting.loops import (
+    add_counter,
+    behind,
+    find_loops,
+    first_in,
+    why_no_counter,
+)
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.roles.program_slice import Slice
@@ -129,15 +135,10 @@ def worthwhile_fills(
 
 def _from_vectors(function: ir.Operation, store: BufferStoreOp, facts: Divisibility) -> bool:
     """Whether a store's tile is computed from what is loaded in words or more."""
-    loads = (op for op in loads_for(function, store) if not _is_thin(op))
+    loads = (op for op in loads_for(function, store) if not is_thin(op.operation.results[0]))
     widths = [_width(op, facts) * element_bytes(op.src) for op in loads]
     computed = bool(widths) and not _is_loaded(store.value)
     return computed and all(width >= SMALLEST_COPY for width in widths)
-
-
-def _is_thin(op: Read) -> bool:
-    """Whether an op loads a row, a column or an element, as scales are."""
-    return sum(size > 1 for size in shape(op.operation.results[0])) < 2
 
 
 def _is_loaded(value: ir.Value) -> bool:
@@ -244,13 +245,8 @@ def _emit(fills: Sequence[_RoleFill], context: PassContext) -> None:
 
 def _first_reader(fill: _RoleFill) -> ir.Operation:
     """The first op of the fill's block that is, or holds, a matrix instruction reading it."""
-    return _first(filter(is_product, readers(fill.store.dst)), fill.block)
-
-
-def _first(users: Iterable[ir.OpView], block: ir.Block) -> ir.Operation:
-    """The first op of a block that is, or holds, one of `users`."""
-    around = [in_block(user.operation, block) for user in users]
-    return next(view.operation for view in block.operations if view.operation in around)
+    products = filter(is_product, readers(fill.store.dst))
+    return first_in(fill.block, (product.operation for product in products))
 
 
 def _wait_beside(reader: ir.Operation) -> RingWaitOp | None:
@@ -258,8 +254,9 @@ def _wait_beside(reader: ir.Operation) -> RingWaitOp | None:
     none."""
     for wait in of_kind(reader.block.operations, RingWaitOp):
         brought = [load.dst for load in users(wait.ring, TmaLoadOp)]
-        waiting = [r for dst in brought for r in readers(dst) if not isinstance(r, TmaLoadOp)]
-        if waiting and _first(waiting, reader.block) == reader:
+        users_of_slots = (r for dst in brought for r in readers(dst))
+        waiting = [r.operation for r in users_of_slots if not isinstance(r, TmaLoadOp)]
+        if waiting and first_in(reader.block, waiting) == reader:
             return wait
     return None
 

@@ -47,7 +47,14 @@ from tilec.dialects.types import is_tile
 from tilec.hardware.tensor_memory import COLUMNS
 from tilec.passes.analysis.dependence import is_read
 from tilec.passes.rewriting.free_ops import is_one_element, is_scalar, stays_in_thread
-from tilec.passes.rewriting.loops import add_counter, behind, enclosing_ops, find_loops
+from tilec.passes.rewriting.loops import (
+    add_counter,
+    behind,
+    enclosing_ops,
+    find_loops,
+    inits_of,
+    last_in,
+)
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.values import replace_op
@@ -245,8 +252,7 @@ class _Rewrite:
             self._place_sums(ready)
         for alloc in self._products.sums:
             alloc.operation.erase()
-        order = [view.operation for view in loop.block.operations]
-        last = max(self._products.readers, key=order.index)
+        last = last_in(loop.block, self._products.readers)
         with ir.InsertionPoint(behind(last)), last.location:
             RingReleaseOp.build(self._ring, ready, by="warp")
         return published.operation
@@ -257,4 +263,4 @@ def drop_shell(loop: ir.Operation) -> None:
     counts of turns that others take, nobody does."""
     if any(is_read(result) for result in loop.results):
         return
-    replace_op(loop, *list(loop.operands)[3:])
+    replace_op(loop, *inits_of(loop))

@@ -159,63 +159,41 @@ class Slice:
                 return
             if op not in self._kept:
                 continue
-            if op.name == "scf.for":
-                self._clone_loop(op, mapped)
-            elif op.name == "scf.if":
-                self._clone_branch(op, mapped)
-            elif op.name == "scf.while":
-                self._clone_while(op, mapped)
+            if op.name in COUNTED:
+                self._clone_control(op, mapped)
             else:
                 copy = op.clone(ir.InsertionPoint.current).operation
                 for number, operand in enumerate(op.operands):
                     copy.operands[number] = mapped.get(operand, operand)
                 mapped.update(zip(op.results, copy.results, strict=True))
 
-    def _clone_loop(self, loop: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> None:
-        numbers = sorted(self._carried[loop])
-        old = loop.regions[0].blocks[0]
-        carried = [old.arguments[1 + n] for n in numbers]
-        operands = [*list(loop.operands)[:3], *(loop.operands[3 + n] for n in numbers)]
+    def _clone_control(self, op: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> None:
+        """Writes a loop or branch with what the slice needs of the values that it carries."""
+        carried, passed = sorted(self._carried[op]), sorted(self._passed[op])
+        operands, results, blocks = _numbers(op.name, carried, passed)
+        given = [op.operands[n] for n in operands]
         new = ir.Operation.create(
-            "scf.for",
-            results=[value.type for value in carried],
-            operands=[mapped.get(v, v) for v in operands],
-            regions=1,
-            loc=loop.location,
-        )
-        arguments = [old.arguments[0], *carried]
-        block = new.regions[0].blocks.append(
-            *(a.type for a in arguments), arg_locs=[loop.location] * len(arguments)
-        )
-        inner = {**mapped, **dict(zip(arguments, block.arguments, strict=True))}
-        with ir.InsertionPoint(block):
-            self._clone_block(old, inner)
-            *_, last = old.operations
-            yielded = [last.operands[n] for n in numbers]
-            ir.Operation.create("scf.yield", operands=[inner.get(v, v) for v in yielded])
-        for number, result in zip(numbers, new.results, strict=True):
-            mapped[loop.results[number]] = result
-
-    def _clone_branch(self, op: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> None:
-        numbers = sorted(self._carried[op])
-        (condition,) = op.operands
-        new = ir.Operation.create(
-            "scf.if",
-            results=[op.results[n].type for n in numbers],
-            operands=[mapped.get(condition, condition)],
-            regions=2,
+            op.name,
+            results=[op.results[n].type for n in results],
+            operands=[mapped.get(value, value) for value in given],
+            regions=len(op.regions),
             loc=op.location,
         )
-        for old, region in zip(op.regions, new.regions, strict=True):
+        for old, region, (taken, yielded) in zip(op.regions, new.regions, blocks, strict=True):
             if not old.blocks:
                 continue
-            inner = dict(mapped)
-            with ir.InsertionPoint(region.blocks.append()):
-                self._clone_block(old.blocks[0], inner)
-                yielded = [terminator(old.blocks[0]).operands[n] for n in numbers]
-                ir.Operation.create("scf.yield", operands=[inner.get(v, v) for v in yielded])
-        for number, result in zip(numbers, new.results, strict=True):
-            mapped[op.results[number]] = result
+            block = old.blocks[0]
+            arguments = [block.arguments[n] for n in taken]
+            fresh = region.blocks.append(
+                *(a.type for a in arguments), arg_locs=[op.location] * len(arguments)
+            )
+            inner = {**mapped, **dict(zip(arguments, fresh.arguments, strict=True))}
+            with ir.InsertionPoint(fresh):
+                self._clone_block(block, inner)
+                last = terminator(block)
+                values = [last.operands[n] for n in yielded]
+                ir.Operation.create(last.name, operands=[inner.get(v, v) for v in values])
+        mapped.update(zip([op.results[n] for n in results], new.results, strict=True))
 
     def carried_by(self, loop: ir.Operation) -> list[int]:
         """The numbers of the values that a loop carries in the slice."""
@@ -237,28 +215,19 @@ class Slice:
         following = [terminator(body).operands[n] for n in numbers]
         return mapped.get(condition, condition), [inner.get(v, v) for v in following]
 
-    def _clone_while(self, loop: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> None:
-        carried, passed = sorted(self._carried[loop]), sorted(self._passed[loop])
-        inits = [loop.operands[n] for n in carried]
-        new = ir.Operation.create(
-            "scf.while",
-            results=[loop.results[n].type for n in passed],
-            operands=[mapped.get(v, v) for v in inits],
-            regions=2,
-            loc=loop.location,
-        )
-        numbers = ((carried, [-1, *passed]), (passed, carried))
-        for old, region, (taken, given) in zip(loop.regions, new.regions, numbers, strict=True):
-            block = old.blocks[0]
-            arguments = [block.arguments[n] for n in taken]
-            fresh = region.blocks.append(
-                *(a.type for a in arguments), arg_locs=[loop.location] * len(arguments)
-            )
-            inner = {**mapped, **dict(zip(arguments, fresh.arguments, strict=True))}
-            with ir.InsertionPoint(fresh):
-                self._clone_block(block, inner)
-                last = terminator(block)
-                first = 1 if last.name == "scf.condition" else 0
-                values = [last.operands[first + n] for n in given]
-                ir.Operation.create(last.name, operands=[inner.get(v, v) for v in values])
-        mapped.update(zip([loop.results[n] for n in passed], new.results, strict=True))
+
+_Numbers = tuple[list[int], list[int], list[tuple[list[int], list[int]]]]
+
+
+def _numbers(name: str, carried: list[int], passed: list[int]) -> _Numbers:
+    """Numbers of the operands and the results of a loop or branch, and of the arguments and yielded
+    values of each of its blocks, that go with values it carries, and passes on."""
+    if name == "scf.while":
+        return carried, passed, [(carried, [0, *(1 + n for n in passed)]), (passed, carried)]
+    if name == "scf.if":
+        return [0], carried, [([], carried)] * 2
+    return (
+        [0, 1, 2, *(3 + n for n in carried)],
+        carried,
+        [([0, *(1 + n for n in carried)], carried)],
+    )

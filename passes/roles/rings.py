@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mlir import ir
@@ -27,7 +26,7 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.ring import COPIES
 from tilec.passes.analysis.async_readers import awaited, ends_with_products
 from tilec.passes.copies.buffer_fills import products_of
-from tilec.passes.rewriting.loops import enclosing_ops, terminator
+from tilec.passes.rewriting.loops import last_in, terminator
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.walk import find_ops, users_of
 
@@ -130,14 +129,7 @@ def last_product(ring: Ring) -> ir.Operation | None:
             products.append(user)
         elif not is_fill(user.opview):
             return None
-    return _last_in(ring.block, products) if products else None
-
-
-def _last_in(block: ir.Block, ops: Sequence[ir.Operation]) -> ir.Operation:
-    """The last op of a block that is or holds one of `ops`."""
-    order = order_of(view.operation for view in block.operations)
-    around = [next(op for op in (one, *enclosing_ops(one)) if op in order) for one in ops]
-    return max(around, key=order.__getitem__)
+    return last_in(ring.block, products) if products else None
 
 
 def released_by(ring: Ring) -> str:
@@ -186,7 +178,7 @@ def _finished(pending: ir.Value) -> ir.Operation | None:
 def last_reader(ring: Ring) -> ir.Operation:
     """The op of the ring's own block behind which all its readers are done."""
     block = ring.block
-    return _last_in(block, [ring.wait.operation, *_known_readers(ring)])
+    return last_in(block, [ring.wait.operation, *_known_readers(ring)])
 
 
 def _known_readers(ring: Ring) -> list[ir.Operation]:

@@ -13,11 +13,10 @@ from collections.abc import Iterable, Sequence
 from mlir import ir
 
 from tilec.hardware.target import Target
-from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
 from tilec.passes.demands.kernels import settled_arrays
-from tilec.passes.rewriting.loops import enclosing_ops, is_program_loop
+from tilec.passes.rewriting.loops import enclosing_ops, is_program_loop, trips_of
 from tilec.passes.roles.registers import COMPUTE_REGISTERS, plan_roles
 from tilec.passes.roles.rings import Ring
 
@@ -37,10 +36,10 @@ def turns_of(ring: Ring) -> int | None:
         if is_program_loop(op):
             break
         if op.name == "scf.for":
-            lower, upper, step = (constant_of(value) for value in list(op.operands)[:3])
-            if lower is None or upper is None or step is None:
+            trips = trips_of(op)
+            if trips is None:
                 return None
-            turns *= max(0, -(-(upper - lower) // step))
+            turns *= trips
         elif op.name == "scf.while":
             return None
     return turns

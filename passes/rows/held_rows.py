@@ -27,20 +27,20 @@ Does not handle: loads in different blocks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op
 from tilec.dialects.effects import whole_of, written_by
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import is_tile, shape
+from tilec.passes.analysis.dependence import needed_inside
 from tilec.passes.rewriting.free_ops import is_scalar
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.op_tables import OpMap, order_of
-from tilec.passes.rewriting.walk import all_ops, find_ops
+from tilec.passes.rewriting.walk import all_ops, find_ops, uses_behind
 
 _ANYWHERE = (tile.FenceOp, tile.InlinePtxOp)
 """Ops that may write, or wait for what others write, to any array."""
@@ -100,22 +100,19 @@ def _serves(known: tile.LoadOp, op: ir.Operation) -> bool:
 def _returns(load: tile.LoadOp) -> bool:
     """Whether all that is computed of a loaded tile, element by element, is stored where it came
     from: nobody sees then what was loaded for elements beyond the array."""
-    pending, seen = [load.result], set[ir.Value]()
-    while pending:
-        value = pending.pop()
-        seen.add(value)
-        for use in value.uses:
-            user = use.owner.operation
-            view = user.opview
-            if isinstance(view, tile.StoreOp):
-                there = (view.dst, *view.offsets, *view.dims)
-                if there != (load.src, *load.offsets, *load.dims):
-                    return False
-            elif is_elementwise(user) and all(map(is_tile, user.results)):
-                pending += [result for result in user.results if result not in seen]
-            else:
-                return False
-    return True
+    back = (load.src, *load.offsets, *load.dims)
+
+    def passed_on(use: ir.OpOperand) -> Iterable[ir.Value]:
+        op = use.owner.operation
+        return op.results if is_elementwise(op) and all(map(is_tile, op.results)) else ()
+
+    def is_seen(use: ir.OpOperand) -> bool:
+        view = use.owner.opview
+        if isinstance(view, tile.StoreOp):
+            return (view.dst, *view.offsets, *view.dims) != back
+        return not passed_on(use)
+
+    return not any(map(is_seen, uses_behind(load.result, passed_on)))
 
 
 def _writes(op: ir.Operation, array: ir.Value) -> bool:
@@ -148,13 +145,6 @@ def _makers(
     between = [op for op in order if order[first] <= order[op] < order[load]]
     if any(_writes(op, load.opview.src) for op in between):
         return None
-    found, pending = [load], list(load.operands)
-    while pending:
-        op = defining_op(pending.pop())
-        if op is None or op.block != load.block or order[op] < order[first] or op in found:
-            continue
-        if not (is_scalar(op) or op.name == "tensor.extract"):
-            return None
-        found.append(op)
-        pending += op.operands
-    return sorted(found, key=lambda op: order[op])
+    needed = [op for op in needed_inside(load.operands, load.block) if order[op] >= order[first]]
+    able = all(is_scalar(op) or op.name == "tensor.extract" for op in needed)
+    return [*needed, load] if able else None

@@ -9,7 +9,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.def_use import of_kind
 from tilec.dialects.types import element, shape
-from tilec.passes.rewriting.scalars import scalar_op
+from tilec.passes.rewriting.scalars import as_type, create
 from tilec.passes.rewriting.values import replace_uses
 from tilec.passes.rows.row_kernels import Access
 
@@ -35,8 +35,6 @@ def move_columns(
             continue
         for use in list(iota.result.uses):
             with ir.InsertionPoint(use.owner), use.owner.location:
-                number = by
-                if element(type_) != by.type:
-                    number = scalar_op("arith.index_cast", [by], element(type_))
-                column = moved(iota.result, scalar_op("tensor.splat", [number], type_))
+                number = as_type(by, element(type_))
+                column = moved(iota.result, create("tensor.splat", [number], type_))
                 replace_uses([use], column)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from conformance_case import Case
-from conformance_programs import names, program, store_words
+from conformance_text import names, program, store_words
 
 _ADDRESS = "[%r3]"
 

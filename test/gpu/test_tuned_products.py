@@ -21,6 +21,7 @@ from torch_checks import check, needs_torch, random, run_tests, torch  # noqa: E
 
 import tilec  # noqa: E402
 import tilec.language as tl  # noqa: E402
+from tilec.examples.matmul import matmul  # noqa: E402
 
 pytestmark = needs_gpu()
 
@@ -33,25 +34,8 @@ def own_file() -> str:
 
 
 def product_of(search: Any) -> Any:
-    """A tuned product."""
-
-    @tilec.autotune(search=search, most=6, progress=False)
-    @tilec.kernel(grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))
-    def tuned_product(
-        a: tl.array,
-        b: tl.array,
-        c: tl.array,
-        BM: tl.const = tl.auto,
-        BN: tl.const = tl.auto,
-        BK: tl.const = tl.auto,
-    ):
-        m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
-        acc = tl.zeros((BM, BN), tl.f32)
-        for k in tl.range(0, a.shape[1], BK):
-            acc = tl.dot(tl.load(a, (m, k), (BM, BK)), tl.load(b, (k, n), (BK, BN)), acc)
-        tl.store(c, (m, n), acc.to(c.dtype))
-
-    return tuned_product
+    """The README's product, tuned."""
+    return tilec.autotune(search=search, most=6, progress=False)(matmul)
 
 
 SEARCH = {"BM": [64, 128], "BN": [64, 128], "BK": [32, 64], "num_warps": [4, 8]}

@@ -1,4 +1,4 @@
-"""What people are told of the mistakes in `cases.py`, word for word, and how short it is.
+"""What people are told of the mistakes in `*_cases.py`, word for word, and how short it is.
 
 `pytest test/mistakes --update-golden` writes `messages.txt` anew: read the diff.
 """
@@ -9,8 +9,12 @@ import re
 import traceback
 from pathlib import Path
 
+import array_cases  # noqa: F401
 import cases
+import launch_cases  # noqa: F401
 import pytest
+import python_cases  # noqa: F401
+import tile_cases  # noqa: F401
 
 HERE = Path(__file__).parent
 MESSAGES = HERE / "messages.txt"

@@ -165,8 +165,6 @@ def test_functions_say_their_types() -> None:
     for path in SOURCES:
         if path.is_relative_to(ROOT / "tilec/examples"):
             continue  # kernels: their parameters have tile types or none
-        if path.stem == "fit_coefficients":
-            continue  # a tool on mpmath's numbers, which have no types
         for node in tree_of(path).body:
             if isinstance(node, FunctionNode) and node.name[0] != "_" and not _is_kernel(node):
                 untyped = [

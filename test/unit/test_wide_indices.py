@@ -117,26 +117,38 @@ def test_a_coordinate_without_sign_is_never_in_front(
         np.testing.assert_array_equal(z, stored)
 
 
-@tilec.kernel(grid=(1,))
-def sum_of_range(y: tl.array, start: int, stop: int, step: int):
-    count, total = tl.full((1,), 0, tl.i64), tl.full((1,), 0, tl.i64)
+def sum_up(y, start, stop, step, BREAK=False):
+    """How many numbers a range has, and their sum; `BREAK` leaves the loop at its end."""
+    count, total = tl.full((1,), 0, y.dtype), tl.full((1,), 0, y.dtype)
     for i in tl.range(start, stop, step):
-        count += 1
-        total += i
-    tl.store(y, 0, count)
-    tl.store(y, 1, total)
-
-
-@tilec.kernel(grid=(1,))
-def sum_of_constant_range(y: tl.array, start: int, stop: int, STEP: tl.const, BREAK: tl.const):
-    count, total = tl.full((1,), 0, tl.i64), tl.full((1,), 0, tl.i64)
-    for i in tl.range(start, stop, STEP):
         if BREAK and i == stop:
             break
         count += 1
         total += i
     tl.store(y, 0, count)
     tl.store(y, 1, total)
+
+
+@tilec.kernel(grid=(1,))
+def sum_of_range(y: tl.array, start: int, stop: int, step: int):
+    sum_up(y, start, stop, step)
+
+
+@tilec.kernel(grid=(1,))
+def sum_of_constant_range(y: tl.array, start: int, stop: int, STEP: tl.const, BREAK: tl.const):
+    sum_up(y, start, stop, STEP, BREAK)
+
+
+@tilec.kernel(grid=(1,))
+def sum_of_unsigned_range(y: tl.array, start: tl.u64, stop: tl.u64, step: tl.u64):
+    sum_up(y, start, stop, step)
+
+
+@tilec.kernel(grid=(1,))
+def sum_of_unsigned_constant_range(
+    y: tl.array, start: tl.u64, stop: tl.u64, STEP: tl.const, BREAK: tl.const
+):
+    sum_up(y, start, stop, STEP, BREAK)
 
 
 RANGES = (
@@ -174,30 +186,6 @@ def test_a_loop_of_constant_step(start: int, stop: int, step: int) -> None:
         sum_of_constant_range(y, start, stop, step, breaks)
         expected = range(start, stop, step)
         assert [*y] == [len(expected), sum(expected)]
-
-
-@tilec.kernel(grid=(1,))
-def sum_of_unsigned_range(y: tl.array, start: tl.u64, stop: tl.u64, step: tl.u64):
-    count, total = tl.full((1,), 0, tl.u64), tl.full((1,), 0, tl.u64)
-    for i in tl.range(start, stop, step):
-        count += 1
-        total += i
-    tl.store(y, 0, count)
-    tl.store(y, 1, total)
-
-
-@tilec.kernel(grid=(1,))
-def sum_of_unsigned_constant_range(
-    y: tl.array, start: tl.u64, stop: tl.u64, STEP: tl.const, BREAK: tl.const
-):
-    count, total = tl.full((1,), 0, tl.u64), tl.full((1,), 0, tl.u64)
-    for i in tl.range(start, stop, STEP):
-        if BREAK and i == stop:
-            break
-        count += 1
-        total += i
-    tl.store(y, 0, count)
-    tl.store(y, 1, total)
 
 
 FAR_UNSIGNED = (

@@ -69,12 +69,6 @@ to 1.00 of the time of 64 x 64 x 64 (12 products of few programs, H200)."""
 BETWEEN = 2
 """Tiles, the fastest by prediction, whose rows are tried with columns between powers of two. Four
 others each are built for them. Not timed with more."""
-KEPT_ELEMENTS = 8192
-"""Of the rows of a launch, a multiprocessor, that are kept at most: programs that keep theirs all
-run at once then, and what a launch takes is how long one of them waits. Of more of them fewer run
-side by side than of those that read twice, and compute as much: cross-entropy of 3 rows of 229944
-takes 10.3 us for 34.1, of 142 of 5888 3.8 for 4.8, but of 338 of 11176 13.2 for 9.0, of 900 of
-40000 83 for 55, of 64937 of 423 66 for 50 (H200)."""
 SHOWN = 6
 """Predictions that the report shows."""
 
@@ -414,7 +408,7 @@ class AutoTiles:
 def _few(programs: int, held: Sequence[HeldAxis], call: CallClass) -> int:
     """How many CTAs may work on a row of each of so many programs; 0 where these are many."""
     longest, all_of_them = max(most for _, _, most in held), call.machine.multiprocessors
-    if programs * longest > KEPT_ELEMENTS * all_of_them:
+    if programs * longest > call.machine.rates.kept_elements * all_of_them:
         return 0
     return min(MOST_CTAS, max(1, all_of_them // max(1, programs)))
 

@@ -14,6 +14,7 @@ from tilec.hardware.mma_shapes import TENSOR_MS, WGMMA_M, WIDEST_N
 from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
 from tilec.hardware.target import Feature, Target
 from tilec.hardware.tensor_memory import LANES
+from tilec.runtime.facts import unit_axes
 
 WARP_TILE = 64
 """Rows and columns of an accumulator that one warp works on, about: each operand is read from
@@ -22,8 +23,8 @@ shared memory once a warp that needs it."""
 
 def contiguous_axis(shape: Sequence[int], strides: Sequence[int]) -> int | None:
     """The axis of a matrix along which its elements lie side by side, -1 or -2; None without."""
-    by_use = sorted((-1, -2), key=lambda n: (strides[n] != 1, shape[n] == 1))
-    return next((n for n in by_use if strides[n] == 1 or shape[n] == 1), None)
+    found = unit_axes(shape[-2:], strides[-2:])
+    return found[-1] - 2 if found else None
 
 
 @dataclass(frozen=True)

@@ -275,7 +275,7 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
             goes = _goes(work, machine)
             iteration = _in_order(loop, units, work, rates) + _waits(loop, units, goes, rates)
         iteration += rates.memory_latency if loop.is_waited_for else 0.0
-        iteration += loop.exchanges * rates.exchange
+        iteration += (loop.exchanges + rates.crossed * loop.crossed) * rates.exchange
         chain += loop.trips * iteration
         # What waits for its own products gains nothing from programs beside it (64 x 32 tiles of
         # attention, two CTAs a multiprocessor of an H200).

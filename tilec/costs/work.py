@@ -79,7 +79,8 @@ class LoopWork:
     `prepared` those that make operands of what is loaded;
     `waiting_products`: how many wait for what is computed from another one's result, which `groups`
     of warps with rows of their own do by themselves; `handed_on`: elements of those products' left
-    operands; `exchanges`: reductions whose results an iteration without products waits for.
+    operands; `exchanges`: reductions whose results an iteration without products waits for;
+    `crossed`: reductions and scans of one with products, across warps.
     """
 
     trips: float = 1
@@ -108,6 +109,7 @@ class LoopWork:
     is_waited_for: bool = False
     handed_on: int = 0
     exchanges: int = 0
+    crossed: int = 0
 
 
 def in_stripes(loop: LoopWork, parts: int) -> LoopWork:

@@ -8,9 +8,7 @@ from math import prod
 from typing import Any
 
 import tilec.language as tl
-from tilec.costs.dot_work import contiguous_axis
 from tilec.executable.grid import GRID_LIMITS
-from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
 from tilec.ops import matmul_kernel
 from tilec.ops.batch_dimensions import Strides, broadcast_sizes, lead_strides, merge
 from tilec.ops.dtype_names import dtype_of
@@ -119,8 +117,6 @@ def make_plan(views: Mapping[str, ArrayView], options: Options) -> Plan:
         _check_output(views, out_shape)
     matrices, vectors = _operands(views, a, b, sizes, m, n, is_vector)
     rows, lead, found = _merged(sizes, m, n, k, matrices, vectors)
-    for name in ("a", "b") if k == 1 else ():  # vectors keep the way of a framework's own arrays
-        found[name] = _with_one_contiguous_axis(found[name], views[name].element_bytes)
     if prod(lead) > MOST_MATRICES:
         raise ArgumentError(
             f"argument 'a': a batch of {prod(lead)} matrices; at most {MOST_MATRICES} at once"
@@ -236,26 +232,6 @@ def _operands(
 def _spread(view: View, sizes: tuple[int, ...], own: int) -> View:
     strides = lead_strides(view, sizes, own)
     return View((*sizes, *view.shape[-own:]), (*strides, *view.strides[-own:]))
-
-
-def _with_one_contiguous_axis(view: View, size: int) -> View:
-    """A matrix of one row or column with strides of which the copy engine takes all that it can.
-
-    Along an axis of one element a stride says nothing, and frameworks write anything there: both
-    axes of an (m, 1) seem contiguous, and the one row of a (1, 4097) badly aligned. Outer products
-    are large enough for tiles that want the engine; of vectors it would only cost time at a call.
-    """
-    if 1 not in view.shape[-2:]:
-        return view
-    contiguous = contiguous_axis(view.shape, view.strides)
-    assert contiguous is not None
-    other = -3 - contiguous
-    strides = list(view.strides)
-    if view.shape[contiguous] == 1:
-        strides[contiguous] = 1
-    if view.shape[other] == 1 and (strides[other] == 1 or strides[other] * size % VECTOR_BYTES):
-        strides[other] = LINE_BYTES
-    return View(view.shape, tuple(strides))
 
 
 def _product_shaped(

@@ -63,8 +63,10 @@ class Rates:
     `copied_product` M N K on, where `copied_uses` rows or columns of the other operand, or more,
     read the copy.
 
-    Rows. `exchange`: clocks of a reduction whose result all threads wait for; `kept`: the part of
-    L2 that holds what programs read a second time.
+    Rows. `exchange`: clocks of a reduction whose result all threads wait for; `crossed`: so many of
+    them takes a reduction, or scan, across warps in a loop of products, its own and those of its
+    result, which each warp needs elsewhere. `kept`: the part of L2 that holds what programs read a
+    second time; `kept_elements`: of the rows of a launch, a multiprocessor, that programs keep.
 
     `contention`: what the less busy units add to the time of the busiest. `lockstep_rounds`: after
     so many rounds of programs the last one counts half. `clustered`: the part of multiprocessors
@@ -131,7 +133,9 @@ class Rates:
     copied_product: int
     copied_uses: int
     exchange: float
+    crossed: float
     kept: float
+    kept_elements: int
     contention: float
     lockstep_rounds: float
     clustered: float

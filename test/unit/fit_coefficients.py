@@ -1,6 +1,6 @@
-"""Computes the polynomial coefficients in `coefficients.py` and prints that file.
+"""Computes the polynomial coefficients in `passes/math/coefficients.py` and prints that file.
 
-Not part of the compiler: run by hand, `python passes/math/fit_coefficients.py > coefficients.py`,
+Run by hand, `python test/unit/fit_coefficients.py > passes/math/coefficients.py`,
 when an interval or a degree changes. Needs mpmath, which tilec does not depend on.
 
 Each fit is a least-squares fit on Chebyshev nodes, weighted by the relative error of the finished
@@ -214,7 +214,8 @@ FITS = (
 
 
 def main() -> None:
-    print('"""Polynomial coefficients, lowest power first; printed by fit_coefficients.py."""\n')
+    text = "Polynomial coefficients, lowest power first; printed by test/unit/fit_coefficients.py."
+    print(f'"""{text}"""\n')
     print("from __future__ import annotations\n")
     print("COEFFICIENTS: dict[tuple[str, str], tuple[float, ...]] = {")
     for task in FITS:

@@ -1,0 +1,251 @@
+"""Control flow of the language on the emulator: loops, branches, returns, helpers, unrolling."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from one_program import f32, i32, run
+
+import tilec
+import tilec.language as tl
+
+
+@tilec.kernel
+def collatz(start: tl.array, steps: tl.array):
+    n = tl.load(start, 0, ())
+    count = 0
+    while n != 1:
+        if n % 2 == 0:  # noqa: SIM108 - the statement is what is tested
+            n = n // 2
+        else:
+            n = 3 * n + 1
+        count += 1
+    tl.store(steps, 0, count)
+
+
+@pytest.mark.parametrize("start", [1, 2, 7, 27])
+def test_while(start: int) -> None:
+    steps = np.zeros(1, np.int32)
+    run(collatz, np.array([start], np.int32), steps)
+    n, count = start, 0
+    while n != 1:
+        n, count = (n // 2 if n % 2 == 0 else 3 * n + 1), count + 1
+    assert steps[0] == count
+
+
+@tilec.kernel
+def first_at_least(x: tl.array, limit: tl.i32, out: tl.array):
+    found = -1
+    seen = 0
+    for i in range(x.shape[0]):
+        value = tl.load(x, i, ())
+        if value < 0:
+            continue
+        seen += 1
+        if value >= limit:
+            found = i
+            break
+    tl.store(out, 0, found)
+    tl.store(out, 1, seen.to(tl.i64))
+
+
+@pytest.mark.parametrize("limit", [0, 5, 40, 1000])
+def test_break_and_continue(limit: int) -> None:
+    x = i32(37)
+    out = np.zeros(2, np.int64)
+    run(first_at_least, x, limit, out)
+    found, seen = -1, 0
+    for i, value in enumerate(x):
+        if value < 0:
+            continue
+        seen += 1
+        if value >= limit:
+            found = i
+            break
+    assert tuple(out) == (found, seen)
+
+
+@tilec.kernel
+def early_return(x: tl.array, n: tl.i32, out: tl.array):
+    if n < 0:
+        tl.store(out, 0, -1)
+        return
+    if n == 0:
+        tl.store(out, 0, 0)
+    elif n == 1:
+        tl.store(out, 0, 1)
+        return
+    tl.store(out, 1, n)
+
+
+@pytest.mark.parametrize(("n", "expected"), [(-3, (-1, 9)), (0, (0, 0)), (1, (1, 9)), (5, (9, 5))])
+def test_return_in_branches(n: int, expected: tuple[int, int]) -> None:
+    out = np.full(2, 9, np.int32)
+    run(early_return, np.zeros(1, np.float32), n, out)
+    assert tuple(out) == expected
+
+
+def sign(value):
+    """Returns from branches, which the call merges."""
+    if value > 0:
+        return 1
+    if value < 0:
+        return -1
+    return 0
+
+
+def swap(pair):
+    first, second = pair
+    return second, first
+
+
+@tilec.kernel
+def helpers(x: tl.array, out: tl.array):
+    for i in range(x.shape[0]):
+        tl.store(out, i, sign(tl.load(x, i, ())))
+    a, b = swap((1, 2))
+    tl.static_assert((a, b) == (2, 1))
+
+
+def test_helper_functions() -> None:
+    x = i32(11)
+    x[3] = 0
+    out = np.zeros(11, np.int32)
+    run(helpers, x, out)
+    np.testing.assert_array_equal(out, np.sign(x))
+
+
+@tilec.kernel
+def unrolled(x: tl.array, out: tl.array, N: tl.const = 4):
+    total = 0.0
+    for i in tl.static_range(N):
+        if i == 1:
+            continue
+        if i == 3:
+            break
+        total += tl.load(x, i, ())
+    for scale in (1.0, 10.0, 100.0):
+        total += scale
+    values = [2 * i for i in range(3)]
+    for position, value in enumerate(values):
+        total += position * value
+    tl.store(out, 0, total)
+
+
+def test_static_loops() -> None:
+    x = f32(4)
+    out = np.zeros(1, np.float32)
+    run(unrolled, x, out)
+    np.testing.assert_allclose(out[0], x[0] + x[2] + 111 + (0 + 2 + 8), rtol=1e-6)
+
+
+@tilec.kernel
+def opened(x: tl.array, y: tl.array, out: tl.array):
+    at = (1, out.shape[1] - 3)
+    first, second = (tl.load(array, (*at, 2), 4) for array in (x, y))
+    pair = (first * 10, second)
+    tl.store(out, (*at[1:], 0), tl.maximum(*pair))
+
+
+def test_tuples_are_opened() -> None:
+    x, y = f32(2, 3, 8), f32(2, 3, 8) * 5
+    out = np.zeros((2, 4), np.float32)
+    run(opened, x, y, out)
+    np.testing.assert_array_equal(out[1], np.maximum(x[1, 1, 2:6] * 10, y[1, 1, 2:6]))
+
+
+@tilec.kernel
+def downward(out: tl.array, n: tl.i32):
+    position = 0
+    for i in range(n, -1, -2):
+        tl.store(out, position, i)
+        position += 1  # noqa: SIM113
+
+
+@pytest.mark.parametrize("n", [-1, 0, 5, 6])
+def test_negative_step(n: int) -> None:
+    out = np.full(8, -7, np.int64)
+    expected = out.copy()
+    expected[: len(range(n, -1, -2))] = list(range(n, -1, -2))
+    run(downward, out, n)
+    np.testing.assert_array_equal(out, expected)
+
+
+@tilec.kernel
+def reused_name(x: tl.array, out: tl.array):
+    t = tl.load(x, 0, 8)
+    for i in range(2):
+        t = tl.load(x, i, ())
+        tl.store(out, i, t)
+    t = t if x.shape[0] > 3 else 5.0
+    t = tl.load(x, 0, (4,))
+    tl.store(out, 2, t)
+
+
+def test_a_name_may_change_its_type_where_nothing_reads_the_old_one() -> None:
+    x = f32(8)
+    out = np.zeros(6, np.float32)
+    with pytest.raises(tilec.CompileError, match=r"'t' changes in the loop"):
+        run(reused_name, x, out)
+
+
+@tilec.kernel
+def dead_name(x: tl.array, out: tl.array):
+    t = tl.load(x, 0, 8)
+    for i in range(2):
+        t = tl.load(x, i, ())
+        tl.store(out, i, t)
+    t = tl.load(x, 0, (4,))
+    tl.store(out, 2, t)
+
+
+def test_dead_names_are_not_carried() -> None:
+    x = f32(8)
+    out = np.zeros(6, np.float32)
+    run(dead_name, x, out)
+    np.testing.assert_array_equal(out, [x[0], x[1], *x[:4]])
+
+
+@tilec.kernel
+def nested(out: tl.array, n: tl.i32):
+    total, rows = 0, 0
+    for i in range(n):
+        inner = 0
+        for j in range(i):
+            if j == 3:
+                break
+            inner += j
+        total += inner
+        rows += 1 if inner > 0 else 0
+    tl.store(out, 0, total)
+    tl.store(out, 1, rows.to(tl.i64))
+
+
+def test_nested_loops() -> None:
+    out = np.zeros(2, np.int64)
+    run(nested, out, 7)
+    inner = [sum(range(min(i, 3))) for i in range(7)]
+    assert tuple(out) == (sum(inner), sum(v > 0 for v in inner))
+
+
+@tilec.kernel
+def scalar_logic(out: tl.array, a: tl.i32, b: tl.f32):
+    tl.store(out, 0, 1 if 0 < a < 10 and not b > 1 else 0)
+    tl.store(out, 1, 1 if a or b > 1 else 0)
+    tl.store(out, 2, max(a, 3, 4) + min(a, 2))
+    tl.store(out, 3, int(b) + len((1, 2)))
+    tl.store(out, 4, a if b else -a)
+
+
+@pytest.mark.parametrize(("a", "b"), [(5, 0.5), (0, 2.5), (20, 0.0), (-3, 1.5)])
+def test_scalar_logic(a: int, b: float) -> None:
+    out = np.zeros(5, np.int32)
+    run(scalar_logic, out, a, b)
+    expected = (
+        1 if 0 < a < 10 and not b > 1 else 0,
+        1 if a or b > 1 else 0,
+        max(a, 3, 4) + min(a, 2),
+        int(b) + 2,
+        a if b else -a,
+    )
+    assert tuple(out) == expected
