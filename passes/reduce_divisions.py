@@ -42,7 +42,7 @@ from tilec.passes.rewriting.loops import (
     terminator,
     with_iteration_arguments,
 )
-from tilec.passes.rewriting.scalars import binary, constant, less, negated, scalar_op
+from tilec.passes.rewriting.scalars import SLT, binary, constant, less, negated, scalar_op
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import kernels, ops_named
 
@@ -54,8 +54,6 @@ _UNSIGNED = {
     "arith.ceildivsi": "arith.ceildivui",
     "arith.remsi": "arith.remui",
 }
-_SLT = 2
-"""A predicate of arith.cmpi: less, signed."""
 
 
 @dataclass
@@ -102,7 +100,7 @@ def _without_signs(function: ir.Operation) -> None:
             continue
         with ir.InsertionPoint(op), op.location:
             if op.name == "arith.cmpi":
-                below = op.attributes["predicate"].value == _SLT and number_of(second) == 0
+                below = op.attributes["predicate"].value == SLT and number_of(second) == 0
                 made = constant(kind, 0) if below else None
             else:
                 positive = signs.is_never_negative(second)

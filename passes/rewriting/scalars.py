@@ -9,6 +9,9 @@ from mlir import ir
 from tilec.dialects.def_use import constant_attribute, constant_element
 from tilec.dialects.types import element, is_tile, with_element
 
+SLT = 2
+"""A predicate of arith.cmpi: less, signed."""
+
 
 def scalar_op(name: str, operands: Sequence[ir.Value], type_: ir.Type) -> ir.Value:
     """The one result of an op."""
@@ -52,7 +55,7 @@ def negated(flag: ir.Value) -> ir.Value:
 
 def less(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
     """Compares: lhs < rhs, signed."""
-    return _compare(2, lhs, rhs)
+    return _compare(SLT, lhs, rhs)
 
 
 def at_least(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
