@@ -46,6 +46,14 @@ def _check_i32(attribute: ir.Attribute) -> str | None:
     return f"must be an i32 integer, found {attribute}"
 
 
+def _check_strings(attribute: ir.Attribute) -> str | None:
+    if isinstance(attribute, ir.ArrayAttr) and all(
+        isinstance(entry, ir.StringAttr) for entry in _counted(attribute)
+    ):
+        return None
+    return f"must be an array of strings, found {attribute}"
+
+
 INT = AttributeKind(
     "an i32 integer",
     lambda value: ir.IntegerAttr.get(ir.IntegerType.get_signless(32), value),
@@ -59,6 +67,12 @@ INTS = _kind(
     ir.DenseI32ArrayAttr,
     lambda values: ir.DenseI32ArrayAttr.get(list(values)),
     lambda attribute: tuple(_counted(attribute)),
+)
+STRINGS = AttributeKind(
+    "an array of strings",
+    lambda values: ir.ArrayAttr.get([ir.StringAttr.get(value) for value in values]),
+    lambda attribute: tuple(entry.value for entry in _counted(attribute)),
+    _check_strings,
 )
 SCALAR = _kind(
     "a typed number",

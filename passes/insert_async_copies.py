@@ -59,10 +59,12 @@ from tilec.passes.copies.buffer_fills import (
     why_no_copy,
 )
 from tilec.passes.copies.copies_beside import plan_copies_beside
+from tilec.passes.copies.im2col_walks import im2col_walk
 from tilec.passes.copies.masked_copies import move_in_front
 from tilec.passes.copies.tensor_copies import TensorCopy, emit_tensor_copies, plan_tensor_copy
 from tilec.passes.demands.loops import STAGES, demands_roles, forbids_roles
 from tilec.passes.layouts.buffer_layouts import buffer_for
+from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import find_ops, uses_behind
@@ -116,14 +118,15 @@ def _use_tensor_maps(
     """Makes tensor copies of the loops whose loads all fill operands that matrix instructions read
     from buffers, and of some of a loop's loads where a load role fills the rest; returns the loads
     and gathers that are left to threads that multiply."""
-    by_block: dict[ir.Block, list[tile.LoadOp]] = {}
+    by_block: dict[ir.Block, list[Read]] = {}
     for read in reads:
         fills = uses_of(read.result, dims_of(read)).fills
         if _loop_of(read.operation) is not None and any(
             feeds_tensor_cores(f, context) for f in fills
         ):
             loads = by_block.setdefault(read.operation.block, [])
-            loads += [read] if isinstance(read, tile.LoadOp) else []
+            walks = isinstance(read, tile.LoadOp) or not isinstance(im2col_walk(read), str)
+            loads += [read] if walks else []
     with_roles = context.target.supports(Feature.WGMMA) and demands_roles(function)
     rest: list[BufferStoreOp] = operand_fills(function) if with_roles else []
     plans = []
@@ -140,18 +143,20 @@ def _use_tensor_maps(
         copies += plan_copies_beside(copies, passed_on, facts, context)
         emit_tensor_copies(copies)
         for load in OpSet(copy.load for copy in copies):
-            _erase(load, uses_of(load.result, load.dims), None)
-            context.report.add(
-                "asynchronous copy", load.operation, "TMA", "a tensor map describes the array"
-            )
-            load.operation.erase()
+            _erase(load, uses_of(load.result, dims_of(load)), None)
+            gathered = isinstance(load, tile.GatherOp)
+            why = "rows follow each other" if gathered else "a tensor map describes the array"
+            by = "TMA, in im2col mode" if gathered else "TMA"
+            context.report.add("asynchronous copy", load.operation, by, why)
+            if gathered:
+                erase_unused(load.result)  # and the numbers of its rows
+            else:
+                load.operation.erase()
     kept = fill_by_roles(function, rest, context)
     return [read for read in _reads(function) if read.operation not in kept]
 
 
-def _plan_each(
-    loads: list[tile.LoadOp], facts: Divisibility, context: PassContext
-) -> list[TensorCopy]:
+def _plan_each(loads: list[Read], facts: Divisibility, context: PassContext) -> list[TensorCopy]:
     """The copies of all loads that can be tensor copies."""
     return [copy for load in loads for copy in _plan_tensor_copies([load], facts, context)]
 
@@ -159,7 +164,7 @@ def _plan_each(
 def _plan_block(
     function: ir.Operation,
     block: ir.Block,
-    loads: list[tile.LoadOp],
+    loads: list[Read],
     facts: Divisibility,
     context: PassContext,
 ) -> tuple[list[TensorCopy], list[BufferStoreOp]]:
@@ -167,7 +172,8 @@ def _plan_block(
     silent = replace(context, report=Report())
     some = _plan_each(loads, facts, silent)
     taken = OpSet(copy.store for copy in some)
-    gathers = of_kind(block.operations, tile.GatherOp)
+    walked = OpSet(copy.load for copy in some)
+    gathers = [g for g in of_kind(block.operations, tile.GatherOp) if g not in walked]
     multiplies = context.target.supports(Feature.TCGEN05)  # in a role of its own, if others copy
     alone = multiplies and gathers and not forbids_roles(function)
     if alone or (some and (multiplies or context.target.supports(Feature.WGMMA))):
@@ -191,7 +197,7 @@ def _is_gathered_ahead(gather: tile.GatherOp, facts: Divisibility, context: Pass
 
 
 def _plan_tensor_copies(
-    loads: list[tile.LoadOp], facts: Divisibility, context: PassContext
+    loads: list[Read], facts: Divisibility, context: PassContext
 ) -> list[TensorCopy]:
     """A copy for every fill of the loads, or nothing and the reason in the report."""
     copies: list[TensorCopy] = []
@@ -201,7 +207,7 @@ def _plan_tensor_copies(
     # One slot that nobody refills ahead is slower than cp.async into several.
     forbidden = "warp_specialize=False" if forbids_roles(kernel) else None
     for load in loads:
-        uses = uses_of(load.result, load.dims)
+        uses = uses_of(load.result, dims_of(load))
         reason = forbidden or why_no_copy(load, uses, False, VECTOR_BYTES, "")
         for fill in uses.fills if reason is None else ():
             planned = plan_tensor_copy(load, fill.store, fill.dims, facts, context)

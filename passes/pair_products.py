@@ -128,14 +128,16 @@ def _product(multiply: Tcgen05MmaOp, context: PassContext) -> _Product | str:
     )
     if pair is None or rows != pair.m // pair.ctas:
         return f"a pair has no instruction for {rows}x{columns} of each CTA"
-    sources = [_source(operand) for operand in (multiply.lhs, multiply.rhs)]
-    if any(isinstance(source, str) for source in sources):
-        return next(source for source in sources if isinstance(source, str))
-    (lhs, lhs_load), (rhs, rhs_load) = sources
+    left, right = _source(multiply.lhs), _source(multiply.rhs)
+    if isinstance(left, str) or isinstance(right, str):
+        return left if isinstance(left, str) else str(right)
+    (lhs, lhs_load), (rhs, rhs_load) = left, right
     if 0 not in axes_of(lhs_load):
         return "the lhs of a product does not follow the CTA's place in the cluster"
     if 0 in axes_of(rhs_load):
         return "the rhs of a product depends on the CTA's place in the pair"
+    if not isinstance(rhs_load.map.owner, MakeTensorMapOp):
+        return "the rhs of a product comes in im2col mode, as a whole"
     half = _half(rhs)
     if isinstance(half, str):
         return half

@@ -42,7 +42,15 @@ from tilec.passes.rewriting.loops import (
     terminator,
     with_iteration_arguments,
 )
-from tilec.passes.rewriting.scalars import binary, constant, create, less, negated, select
+from tilec.passes.rewriting.scalars import (
+    PREDICATES,
+    binary,
+    constant,
+    create,
+    less,
+    negated,
+    select,
+)
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import ops_named
 
@@ -54,8 +62,6 @@ _UNSIGNED = {
     "arith.ceildivsi": "arith.ceildivui",
     "arith.remsi": "arith.remui",
 }
-_SLT = 2
-"""A predicate of arith.cmpi: less, signed."""
 
 
 @dataclass
@@ -101,7 +107,8 @@ def _without_signs(function: ir.Operation) -> None:
             continue
         with ir.InsertionPoint(op), op.location:
             if op.name == "arith.cmpi":
-                below = op.attributes["predicate"].value == _SLT and number_of(second) == 0
+                is_less = op.attributes["predicate"].value == PREDICATES["slt"]
+                below = is_less and number_of(second) == 0
                 made = constant(kind, 0) if below else None
             else:
                 positive = signs.is_never_negative(second)

@@ -54,11 +54,11 @@ from tilec.dialects.gpu_tile import (
     BufferStoreOp,
     CpAsyncGatherOp,
     MakeRingOp,
-    MakeTensorMapOp,
     RingAcquireOp,
     RingReleaseOp,
     RoleOp,
     SlotOp,
+    TensorMapOp,
     TmaLoadOp,
 )
 from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS
@@ -279,9 +279,9 @@ class _Rewrite:
 
     def _move_maps(self) -> ir.Operation:
         """Moves tensor maps up to the rings. Gives the op behind them."""
-        for made in of_kind(self._body.operations, MakeTensorMapOp):
+        for made in of_kind(self._body.operations, TensorMapOp):
             made.operation.move_before(next(iter(self._body.operations)).operation)
-        kinds = (MakeTensorMapOp, MakeRingOp)
+        kinds = (TensorMapOp, MakeRingOp)
         return next(v.operation for v in self._body.operations if not isinstance(v, kinds))
 
     def _release(self, ring: Ring) -> None:

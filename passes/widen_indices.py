@@ -47,9 +47,8 @@ from tilec.passes.analysis.intervals import NARROW, Interval, holds
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import (
     PROGRAM_LIMIT,
-    SIZE_LIMITS,
     has_narrow_indices,
-    size_limits,
+    limit_sizes,
 )
 from tilec.passes.rewriting.loops import behind, find_loops, terminator
 from tilec.passes.rewriting.op_tables import OpSet
@@ -111,16 +110,10 @@ def _choose_launch(indices: _Indices) -> Launch:
 def _write_launch(
     function: ir.Operation, launch: Launch, limits: Sequence[tuple[str, int]]
 ) -> None:
-    i64 = ir.IntegerType.get_signless(64)
     if launch.programs < MOST_PROGRAMS:
         i32 = ir.IntegerType.get_signless(32)
         function.attributes[PROGRAM_LIMIT] = ir.IntegerAttr.get(i32, launch.programs)
-    if limits:
-        written = [
-            ir.ArrayAttr.get([ir.StringAttr.get(text), ir.IntegerAttr.get(i64, most)])
-            for text, most in dict((*size_limits(function), *limits)).items()
-        ]
-        function.attributes[SIZE_LIMITS] = ir.ArrayAttr.get(written)
+    limit_sizes(function, limits)
 
 
 class _Indices:

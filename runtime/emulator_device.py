@@ -19,7 +19,7 @@ from tilec.runtime.errors import ArgumentError, DeviceError
 from tilec.runtime.facts import check
 from tilec.runtime.host import host_array, host_memory, numpy_dtype
 from tilec.runtime.scalars import check_scalar, encode, index_argument
-from tilec.runtime.tensor_maps import hardware_map
+from tilec.runtime.tensor_maps import kernel_map
 
 MODES = ("eager", "late", "check")
 """Asynchronous work done at once, as late as allowed, or at once with races looked for."""
@@ -113,7 +113,7 @@ class EmulatorDevice:
             args=[
                 encode(slot.dtype, sizes[slot.axis])
                 if slot.field == "grid"
-                else _slot_value(kernel, slot, values[slot.parameter])
+                else _slot_value(kernel, slot, values)
                 for slot in kernel.abi()
             ],
             shared_bytes=kernel.shared_bytes,
@@ -190,17 +190,17 @@ def _table(value: ArrayList, parameter: Parameter) -> emulator.PointerTable:
     return emulator.PointerTable(words, pointers, f"the table of {parameter.name}")
 
 
-def _slot_value(kernel: CompiledKernel, slot: AbiSlot, value: Any) -> Any:
+def _slot_value(kernel: CompiledKernel, slot: AbiSlot, values: Sequence[Any]) -> Any:
     """What the emulator takes for one hardware parameter: its own kinds of pointers and tensor
     maps, else bytes."""
+    value = values[slot.parameter]
     if slot.field == "pointer":
         parameter = kernel.parameters[slot.parameter]
         if parameter.is_list:
             return _table(value, parameter)
         return _pointer(value, parameter.name)
     if slot.field == "tensor_map":
-        recipe = kernel.tensor_maps[slot.axis]
-        made = hardware_map(recipe, kernel.parameters[slot.parameter].name, value)
+        made = kernel_map(kernel, kernel.tensor_maps[slot.axis], values)
         return emulator.TensorMap(
             _pointer(value),
             made.sizes,
@@ -209,6 +209,7 @@ def _slot_value(kernel: CompiledKernel, slot: AbiSlot, value: Any) -> Any:
             made.swizzle,
             value.element_bytes,
             dtype=numpy_dtype(value.dtype),
+            im2col=emulator.Im2col(made.lower, made.upper, made.steps) if made.lower else None,
         )
     if slot.field == "value":
         return encode(slot.dtype, value)

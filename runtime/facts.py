@@ -19,7 +19,7 @@ from tilec.hardware.sizes import VECTOR_BYTES, WORD_BYTES
 from tilec.runtime.array_list import ArrayList
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
-from tilec.runtime.tensor_maps import hardware_map
+from tilec.runtime.tensor_maps import kernel_map
 from tilec.terms.dtypes import ELEMENT_BYTES
 
 
@@ -131,8 +131,7 @@ def check(kernel: CompiledKernel, arguments: Mapping[str, Any]) -> None:
                 )
     _check_limits(kernel, arguments)
     for tensor_map in kernel.tensor_maps:
-        name = kernel.parameters[tensor_map.parameter].name
-        hardware_map(tensor_map, name, arguments[name])
+        kernel_map(kernel, tensor_map, [arguments.get(p.name) for p in kernel.parameters])
 
 
 def check_programs(kernel: CompiledKernel, grid: Grid) -> None:

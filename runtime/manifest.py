@@ -41,6 +41,8 @@ def checked_kernel(fields: Any, ptx: str, cubin: bytes | None = None) -> Compile
     _check_names(fields)
     for number, recipe in enumerate(fields["tensor_maps"]):
         _check(recipe, _TENSOR_MAP, f"kernel.tensor_maps[{number}]")
+        if recipe["im2col"] is not None:
+            _check(recipe["im2col"], _IM2COL, f"kernel.tensor_maps[{number}].im2col")
     kernel = CompiledKernel.from_json(fields, ptx, cubin)
     for number, tensor_map in enumerate(kernel.tensor_maps):
         if wrong := wrong_recipe(tensor_map, kernel.parameters):
@@ -218,4 +220,10 @@ _TENSOR_MAP: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "swizzle": ("an integer", _is_integer),
     "dtype": _one_of(tuple(ELEMENT_BYTES)),
     "stores": ("true or false", lambda value: isinstance(value, bool)),
+    "im2col": ("an object, or null", lambda value: value is None or _is_object(value)),
+}
+_IM2COL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "extents": ("texts", lambda value: _is_list(value, lambda text: isinstance(text, str))),
+    "lower": ("integers", lambda value: _is_list(value, _is_integer)),
+    "steps": ("integers", lambda value: _is_list(value, _is_integer)),
 }

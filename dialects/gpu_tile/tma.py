@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from mlir import ir
 
-from tilec.dialects.attributes import BOOL, INT, INTS, one_of
+from tilec.dialects.attributes import BOOL, INT, INTS, STRINGS, one_of
 from tilec.dialects.constraints import ARRAY, BUFFER, COUNTED, I32, TENSOR_MAP, TILE
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.mbarrier import CountedCopy
@@ -16,31 +16,15 @@ from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.traits import Until
 from tilec.dialects.types import element, shape, show
 from tilec.hardware.layout import warp_boxes
-from tilec.hardware.sizes import MOST_BOX
+from tilec.hardware.sizes import IM2COL_CORNERS, MOST_BOX, MOST_IM2COL_STEP, MOST_RANK
 from tilec.hardware.target import Feature
 
 SWIZZLE_BYTES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
 
 
-class MakeTensorMapOp(
-    Op,
-    name="make_tensor_map",
-    pure=True,
-    needs=Feature.TMA,
-    one_thread=True,
-    in_cta=True,
-    common=True,
-):
-    """Describes an array to the copy engine; becomes a kernel parameter that the host encodes.
-
-    `box`: elements per tile dimension that one copy moves; `dims`: the array dimension each runs
-    along (the others have extent 1), the one with stride 1 among them, at any place.
-    `swizzle`: the byte pattern in shared memory, whose span the box must not exceed along that
-    dimension.
-
-    Example:
-        %map = "gpu_tile.make_tensor_map"(%a) {box = array<i32: 128, 64>, dims = array<i32: 0, 1>, swizzle = "128B"} : (memref<?x?xbf16, strided<[?, 1]>>) -> !gpu_tile.tensor_map
-    """
+class TensorMapOp(Op, pure=True, needs=Feature.TMA, one_thread=True, in_cta=True, common=True):
+    """An op that describes an array to the copy engine; becomes a kernel parameter that the host
+    encodes. `box`, `dims`, `swizzle`: as in `make_tensor_map`."""
 
     array = Operand(ARRAY)
     result = Result(TENSOR_MAP)
@@ -48,14 +32,17 @@ class MakeTensorMapOp(
     dims = Attribute(INTS)
     swizzle = Attribute(one_of(*SWIZZLE_BYTES))
 
+    @property
+    def num_coordinates(self) -> int:
+        """How many numbers say where a copy begins."""
+        return len(shape(self.array))
+
     @classmethod
     def infer_types(cls, *_: Any, **__: Any) -> list[ir.Type]:
         return [tensor_map_type()]
 
     def check(self) -> str | None:
         rank = len(shape(self.array))
-        if not 1 <= rank <= 5:
-            return f"a tensor map has 1 to 5 dimensions, the array has {rank}"
         if len(self.box) != len(self.dims) or not self.box:
             return f"expected one box size per entry of dims, found {self.box} and {self.dims}"
         if any(not 0 <= d < rank for d in self.dims) or len(set(self.dims)) != len(self.dims):
@@ -75,6 +62,66 @@ class MakeTensorMapOp(
         return None
 
 
+class MakeTensorMapOp(TensorMapOp, name="make_tensor_map"):
+    """Describes an array to the copy engine; becomes a kernel parameter that the host encodes.
+
+    `box`: elements per tile dimension that one copy moves; `dims`: the array dimension each runs
+    along (the others have extent 1), the one with stride 1 among them, at any place.
+    `swizzle`: the byte pattern in shared memory, whose span the box must not exceed along that
+    dimension.
+
+    Example:
+        %map = "gpu_tile.make_tensor_map"(%a) {box = array<i32: 128, 64>, dims = array<i32: 0, 1>, swizzle = "128B"} : (memref<?x?xbf16, strided<[?, 1]>>) -> !gpu_tile.tensor_map
+    """
+
+    def check(self) -> str | None:
+        rank = len(shape(self.array))
+        if not 1 <= rank <= MOST_RANK:
+            return f"a tensor map has 1 to {MOST_RANK} dimensions, the array has {rank}"
+        return super().check()
+
+
+class MakeIm2colMapOp(TensorMapOp, name="make_im2col_map"):
+    """Describes an array of images, whose channels lie together, to the copy engine in im2col mode.
+
+    A copy moves rows of channels, one a position: it walks from position to position of a bounding
+    box, along the dimension in front of the channels first, then from image to image. `box`,
+    `dims`: positions and channels, and that these run along dimensions 0 and the last one, in the
+    order of the buffer's. Along each dimension between: `extents`, how many positions, expressions
+    of `tilec.executable.grid` over the kernel's parameters; `lower`, the coordinate of the first;
+    `steps`, from one to the next. Copies add an offset to the coordinates, which stands behind
+    these, a number a dimension between.
+
+    Example:
+        %map = "gpu_tile.make_im2col_map"(%x) {box = array<i32: 128, 64>, dims = array<i32: 0, 3>, extents = ["y.shape[1]", "y.shape[2]"], lower = array<i32: -1, -1>, steps = array<i32: 1, 1>, swizzle = "128B"} : (memref<?x?x?x?xbf16, strided<[?, ?, ?, 1]>>) -> !gpu_tile.tensor_map
+    """
+
+    extents = Attribute(STRINGS)
+    lower = Attribute(INTS)
+    steps = Attribute(INTS)
+
+    @property
+    def num_coordinates(self) -> int:
+        """How many numbers say where a copy begins, offsets among them."""
+        return 2 * len(shape(self.array)) - 2
+
+    def check(self) -> str | None:
+        rank = len(shape(self.array))
+        if rank not in IM2COL_CORNERS:
+            return f"an im2col map has 3 to {MOST_RANK} dimensions, the array has {rank}"
+        if sorted(self.dims) != [0, rank - 1]:
+            return f"'dims' must be dimensions 0 and {rank - 1}, found {self.dims}"
+        for name in ("extents", "lower", "steps"):
+            if len(getattr(self, name)) != rank - 2:
+                return f"'{name}' must have {rank - 2} entries, found {getattr(self, name)}"
+        most = IM2COL_CORNERS[rank]
+        if any(abs(corner) > most for corner in self.lower):
+            return f"'lower' must be -{most} to {most}, found {self.lower}"
+        if any(not 1 <= step <= MOST_IM2COL_STEP for step in self.steps):
+            return f"'steps' must be 1 to {MOST_IM2COL_STEP}, found {self.steps}"
+        return super().check()
+
+
 def check_map(tensor_map: ir.Value, buffer: ir.Value, coordinates: int) -> str | None:
     """Says what keeps a buffer from being filled (or read) through a map, or None."""
     try:
@@ -84,17 +131,27 @@ def check_map(tensor_map: ir.Value, buffer: ir.Value, coordinates: int) -> str |
     if slot.slots > 1:
         return "a copy moves one slot of a buffer, not the whole ring"
     owner = tensor_map.owner
-    if not isinstance(owner, MakeTensorMapOp):
+    if not isinstance(owner, TensorMapOp):
         return None  # what a map is made of shows where it is made
-    rank = len(shape(owner.array))
-    if coordinates != rank:
-        return f"expected one coordinate per array dimension ({rank}), found {coordinates}"
+    wanted = owner.num_coordinates
+    if coordinates != wanted:
+        what = "one coordinate per array dimension"
+        if isinstance(owner, MakeIm2colMapOp):
+            what = "coordinates and offsets"
+        return f"expected {what} ({wanted}), found {coordinates}"
     if element(owner.array) != slot.element:
         return f"element types differ: array {element(owner.array)}, buffer {slot.element}"
     boxes = zip(slot.shape, owner.box, strict=False)
     if len(slot.shape) != len(owner.box) or any(box < 1 or size % box for size, box in boxes):
         return f"buffer {show(slot.shape)} is not made of whole boxes {show(owner.box)}"
     return None
+
+
+def _check_stored(tensor_map: ir.Value, buffer: ir.Value, coordinates: int) -> str | None:
+    """The same of what is written through a map."""
+    if isinstance(tensor_map.owner, MakeIm2colMapOp):
+        return "a map in im2col mode is for loads"
+    return check_map(tensor_map, buffer, coordinates)
 
 
 class TensorMapLoad(CountedCopy, fills="tensor copies"):
@@ -116,7 +173,8 @@ class TensorMapLoad(CountedCopy, fills="tensor copies"):
 
 
 class TmaLoadOp(TensorMapLoad, name="tma_load", needs=Feature.TMA):
-    """Fills a buffer from an array at `coordinates` (one per array dimension), zeros outside it.
+    """Fills a buffer from an array at `coordinates` (one per array dimension; of an im2col map the
+    offsets behind them), zeros outside it.
 
     As many boxes as the buffer has; their bytes arrive at `barrier[slot]`, outside ones as well.
 
@@ -192,7 +250,7 @@ class TmaStoreOp(
     combine = Attribute(one_of("none", "add", "min", "max"), default="none")
 
     def check(self) -> str | None:
-        return check_map(self.map, self.src, len(self.coordinates))
+        return _check_stored(self.map, self.src, len(self.coordinates))
 
 
 class WarpTmaStoreOp(TensorMapStore, name="warp_tma_store", own_buffers=True):
@@ -214,7 +272,7 @@ class WarpTmaStoreOp(TensorMapStore, name="warp_tma_store", own_buffers=True):
     pending = Attribute(INT)
 
     def check(self) -> str | None:
-        wrong = check_map(self.map, self.buffer, len(self.coordinates))
+        wrong = _check_stored(self.map, self.buffer, len(self.coordinates))
         if wrong:
             return wrong
         staged = buffer_of(self.buffer)

@@ -28,6 +28,7 @@ from tilec.passes.analysis.intervals import (
     joined,
     modulo,
 )
+from tilec.passes.analysis.launch_texts import described
 from tilec.passes.demands.kernels import MOST_PER_CTA, MOST_STRIPES, is_whole
 from tilec.passes.rewriting.walk import blocks_in
 
@@ -113,25 +114,11 @@ class IntegerProgram:
 
     def _describe(self, op: ir.Operation, number: int) -> None:
         """Writes what follows from sizes as an expression of `tilec.executable.grid`."""
-        if not isinstance(op.results[0].type, ir.IndexType):
-            return
-        if op.name == "arith.constant":
-            self.texts[number] = str(op.attributes["value"].value)
-        elif op.name == "memref.dim":
-            axis, name = constant_of(op.operands[1]), _name(op.operands[0])
-            if axis is not None and name is not None:
-                self.texts[number] = f"{name}.shape[{axis}]"
+        text = described(op, lambda value: self.texts.get(self._numbers[value]))
+        if text is not None:
+            self.texts[number] = text
+            if op.name == "memref.dim":
                 self.sizes.add(number)
-        elif op.name in _SHIFTS:
-            shift, text = constant_of(op.operands[1]), self.texts.get(self._numbers[op.operands[0]])
-            if shift is not None and text is not None and 0 <= shift < 63:
-                self.texts[number] = f"({text} {_SHIFTS[op.name]} {1 << shift})"
-        elif op.name in _FORMULAS:
-            parts = [self.texts.get(self._numbers[operand]) for operand in op.operands]
-            if None not in parts:
-                text = _FORMULAS[op.name].format(*parts)
-                if len(text) <= _LONGEST:
-                    self.texts[number] = text
 
     def _assume(self, op: tile.AssumeOp, number: int) -> None:
         low, high = self.assumed.get(number, ANYTHING)
@@ -196,32 +183,6 @@ TERMINATORS = ("scf.yield", "scf.condition", "gpu.yield", "func.return")
 _MOST_RESIDENT = 2**16
 """CTAs that run side by side: 32 a multiprocessor (CUDA C++ Programming Guide, "Compute
 Capabilities"), and a few hundred of these."""
-
-
-_FORMULAS: Mapping[str, str] = {
-    "arith.addi": "({} + {})",
-    "arith.subi": "({} - {})",
-    "arith.muli": "({} * {})",
-    "arith.floordivsi": "({} // {})",
-    "arith.ceildivsi": "cdiv({}, {})",
-    "arith.minsi": "min({}, {})",
-    "arith.maxsi": "max({}, {})",
-}
-"""Operations that mean the same at a launch."""
-_SHIFTS = {"arith.shli": "*", "arith.shrsi": "//"}
-_LONGEST = 500
-"""Characters of an expression: the language has a limit on how deep it nests (`MAX_DEPTH` of
-`executable/grid.py`)."""
-
-
-def _name(array: ir.Value) -> str | None:
-    """A kernel parameter's name."""
-    if defining_op(array) is not None:
-        return None
-    function, number = array.owner.owner, ir.BlockArgument(array).arg_number
-    written = list(function.attributes.get("arg_attrs", []))
-    known = written[number] if number < len(written) else {}
-    return known["tile.name"].value if "tile.name" in known else f"arg{number}"
 
 
 def _is_modulo(op: ir.Operation) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects.effects import written_by
-from tilec.dialects.gpu_tile import MakeTensorMapOp, TensorMapStore
+from tilec.dialects.gpu_tile import TensorMapOp, TensorMapStore
 from tilec.dialects.tile import ArrayOp
 from tilec.passes.rewriting.walk import find_ops
 
@@ -21,7 +21,7 @@ def written_arrays(function: ir.Operation) -> list[ir.Value | None]:
 def array_of(tensor_map: ir.Value) -> ir.Value | None:
     """The array that a tensor map describes; None where the map is not made in the kernel."""
     made = tensor_map.owner
-    return made.array if isinstance(made, MakeTensorMapOp) else None
+    return made.array if isinstance(made, TensorMapOp) else None
 
 
 def numbers_of_written(function: ir.Operation) -> list[int]:

@@ -22,6 +22,7 @@ from tilec.dialects import tile
 from tilec.dialects.effects import is_product
 from tilec.dialects.gpu_tile import (
     BufferStoreOp,
+    MakeIm2colMapOp,
     MakeTensorMapOp,
     MmaOp,
     RingAnnounceOp,
@@ -32,14 +33,16 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.tma import SWIZZLE_BYTES
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.hardware.shared_layout import SharedLayout
-from tilec.hardware.sizes import MOST_BOX
+from tilec.hardware.sizes import MOST_BOX, VECTOR_BYTES
 from tilec.passes.analysis.coordinates import as_copy_coordinate
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard
-from tilec.passes.analysis.vector_width import contiguous_dim
+from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes
 from tilec.passes.contract import PassContext
-from tilec.passes.copies.buffer_fills import products_of, readers
+from tilec.passes.copies.buffer_fills import Read, products_of, readers
+from tilec.passes.copies.im2col_walks import Im2colWalk, im2col_walk
 from tilec.passes.copies.tensor_map_rules import why_no_tensor_map
+from tilec.passes.demands.kernels import limit_sizes
 from tilec.passes.rewriting.loops import add_counter, top_level, why_no_counter
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.rings import make_ring
@@ -48,13 +51,15 @@ from tilec.passes.rewriting.walk import kernel_of
 
 @dataclass
 class TensorCopy:
-    """One buffer to fill from `load`; `dims`: the array dimension along each of the buffer's."""
+    """One buffer to fill from `load`; `dims`: the array dimension along each of the buffer's.
+    `walk`: of a gather, how the copy engine finds its rows."""
 
-    load: tile.LoadOp
+    load: Read
     store: BufferStoreOp
     dims: tuple[int, ...]
     box: tuple[int, ...]
     swizzle: str
+    walk: Im2colWalk | None = None
 
     @property
     def bytes(self) -> int:
@@ -67,15 +72,41 @@ class TensorCopy:
 
 
 def plan_tensor_copy(
-    load: tile.LoadOp,
+    load: Read,
     store: BufferStoreOp,
     dims: tuple[int, ...],
     facts: Divisibility,
     context: PassContext,
 ) -> TensorCopy | str:
     """The copy that does what load and store do, or why there is none."""
+    if isinstance(load, tile.GatherOp):
+        return _planned_gather(load, store, dims, facts, context)
     planned = _planned_box(load, buffer_of(store.dst), dims, facts, context)
     return planned if isinstance(planned, str) else TensorCopy(load, store, dims, *planned)
+
+
+def _planned_gather(
+    gather: tile.GatherOp,
+    store: BufferStoreOp,
+    tile_dims: tuple[int, ...],
+    facts: Divisibility,
+    context: PassContext,
+) -> TensorCopy | str:
+    """The copy in im2col mode that does what gather and store do, or why there is none."""
+    walk, buffer = im2col_walk(gather), buffer_of(store.dst)
+    if isinstance(walk, str):
+        return walk
+    dims = walk.dims(tile_dims)
+    planned = _planned_map(gather, buffer, dims, facts, context, ())
+    if isinstance(planned, str):
+        return planned
+    rows = tile_dims.index(walk.rows)
+    if planned[0][rows] != buffer.shape[rows]:
+        return "a copy in im2col mode fills its buffer with one box of rows"
+    unit, (scalars, number) = VECTOR_BYTES // element_bytes(gather.src), walk.channel
+    if number % unit or any(facts.of(scalar) % unit for scalar in scalars):
+        return f"its channels are not known to begin at a multiple of {VECTOR_BYTES} bytes"
+    return TensorCopy(gather, store, dims, *planned, walk)
 
 
 def why_no_tensor_copy(
@@ -97,6 +128,18 @@ def _planned_box(
     facts: Divisibility,
     context: PassContext,
 ) -> tuple[tuple[int, ...], str] | str:
+    return _planned_map(load, buffer, dims, facts, context, load.offsets)
+
+
+def _planned_map(
+    load: Read,
+    buffer: BufferType,
+    dims: Sequence[int],
+    facts: Divisibility,
+    context: PassContext,
+    offsets: Sequence[ir.Value],
+) -> tuple[tuple[int, ...], str] | str:
+    """Box and swizzle of a map for such copies, or why there is none."""
     reason = why_no_counter(load.operation) or read_ahead_hazard(
         kernel_of(load.operation), [load.src], "the kernel"
     )
@@ -108,9 +151,7 @@ def _planned_box(
     row = next(d for d, parts in enumerate(buffer.layout.dims) if parts[0][1] == 1)
     if contiguous_dim(load.src, dims) != row:
         return "its buffer is contiguous along another dimension than the array"
-    reason = why_no_tensor_map(
-        load.src, dims, boxed[0], facts, context.target, offsets=load.offsets
-    )
+    reason = why_no_tensor_map(load.src, dims, boxed[0], facts, context.target, offsets=offsets)
     return boxed if reason is None else reason
 
 
@@ -160,8 +201,11 @@ def refused_tensor_copies(context: PassContext) -> list[str]:
 
 
 def emit_tensor_copies(copies: Sequence[TensorCopy]) -> None:
-    """Replaces the stores of one block of a loop; the loads are left to the caller."""
+    """Replaces the stores of one block of a loop; the loads are left to the caller. A launch checks
+    what im2col maps can hold (`tile.limits`)."""
     first = copies[0].load.operation
+    limits = [limit for copy in copies if copy.walk for limit in copy.walk.limits]
+    limit_sizes(kernel_of(first), limits)
     count = add_counter(first)
     for run in _runs(copies):
         _emit_group(run, make_ring(first, fills=1), count)
@@ -226,11 +270,18 @@ def _emit_group(run: Sequence[TensorCopy], ring: ir.Value, count: ir.Value) -> N
 
 
 def _map(copy: TensorCopy) -> ir.Value:
+    described = {"box": copy.box, "dims": copy.dims, "swizzle": copy.swizzle}
     with ir.InsertionPoint(top_level(copy.load.operation)):
-        return MakeTensorMapOp.build(
-            copy.load.src, box=copy.box, dims=copy.dims, swizzle=copy.swizzle
-        )
+        if copy.walk is None:
+            return MakeTensorMapOp.build(copy.load.src, **described)
+        walk = {name: getattr(copy.walk, name) for name in ("extents", "lower", "steps")}
+        return MakeIm2colMapOp.build(copy.load.src, **described, **walk)
 
 
 def _at(copy: TensorCopy) -> list[ir.Value]:
-    return [as_copy_coordinate(offset) for offset in copy.load.offsets]
+    if isinstance(copy.load, tile.GatherOp):
+        assert copy.walk is not None
+        places = copy.walk.coordinates(copy.load)
+    else:
+        places = copy.load.offsets
+    return [as_copy_coordinate(place) for place in places]

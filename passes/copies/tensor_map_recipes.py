@@ -6,17 +6,17 @@ from math import prod
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import MakeTensorMapOp, TmaStoreOp, WarpTmaStoreOp
+from tilec.dialects.gpu_tile import MakeIm2colMapOp, TensorMapOp, TmaStoreOp, WarpTmaStoreOp
 from tilec.dialects.gpu_tile.tma import SWIZZLE_BYTES
 from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, BufferType
 from tilec.dialects.types import element, shape, show
-from tilec.executable.kernel import TensorMap
+from tilec.executable.kernel import Im2col, TensorMap
 from tilec.hardware.shared_layout import Parts
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.rewriting.walk import find_ops
 
 
-def tile_order(op: MakeTensorMapOp) -> tuple[int, ...]:
+def tile_order(op: TensorMapOp) -> tuple[int, ...]:
     """The tile dimensions as a box lies in shared memory, fastest first: the one along the array's
     rows, then the others from the last."""
     fastest = contiguous_dim(op.array, op.dims)
@@ -24,10 +24,12 @@ def tile_order(op: MakeTensorMapOp) -> tuple[int, ...]:
     return (*(() if fastest is None else (fastest,)), *others)
 
 
-def recipe_of(op: MakeTensorMapOp) -> TensorMap:
+def recipe_of(op: TensorMapOp) -> TensorMap:
     """Describes the tensor map that the launcher is to encode. Array dimensions that no tile
     dimension runs along come last."""
     order = tile_order(op)
+    if isinstance(op, MakeIm2colMapOp):
+        return _im2col_recipe(op, order)
     along = [op.dims[d] for d in order]
     others = [d for d in reversed(range(len(shape(op.array)))) if d not in along]
     return TensorMap(
@@ -40,6 +42,17 @@ def recipe_of(op: MakeTensorMapOp) -> TensorMap:
     )
 
 
+def _im2col_recipe(op: MakeIm2colMapOp, order: tuple[int, ...]) -> TensorMap:
+    return TensorMap(
+        ir.BlockArgument(op.array).arg_number,
+        tuple(reversed(range(len(shape(op.array))))),
+        tuple(op.box[d] for d in order),
+        SWIZZLE_BYTES[op.swizzle],
+        str(element(op.array)),
+        im2col=Im2col(op.extents[::-1], op.lower[::-1], op.steps[::-1]),
+    )
+
+
 def _writes(op: ir.OpView) -> bool:
     if isinstance(op, WarpTmaStoreOp):
         return True
@@ -48,11 +61,11 @@ def _writes(op: ir.OpView) -> bool:
 
 def tensor_maps(function: ir.Operation) -> tuple[TensorMap, ...]:
     """The distinct recipes of a kernel, in program order: the order of their parameters."""
-    recipes = (recipe_of(op.opview) for op in find_ops(function, MakeTensorMapOp))
+    recipes = (recipe_of(op.opview) for op in find_ops(function, TensorMapOp))
     return tuple(dict.fromkeys(recipes))
 
 
-def why_no_boxes(op: MakeTensorMapOp, buffer: BufferType) -> str | None:
+def why_no_boxes(op: TensorMapOp, buffer: BufferType) -> str | None:
     """Says why a copy through this map does not fill (or read) a buffer box by box; None if it
     does.
 
@@ -64,6 +77,8 @@ def why_no_boxes(op: MakeTensorMapOp, buffer: BufferType) -> str | None:
     if buffer.layout.swizzle != swizzle:
         return f"the buffer {buffer.layout} does not have the map's swizzle {op.swizzle}"
     order = tile_order(op)
+    if isinstance(op, MakeIm2colMapOp) and buffer.shape[order[1]] != op.box[order[1]]:
+        return f"one box holds all rows of an im2col map's copy, found {show(op.box)}"
     pitch = SWIZZLE_BYTES[op.swizzle] // buffer.element_bytes or op.box[order[0]]
     for place, dim in enumerate(order):
         below = pitch * prod(op.box[d] for d in order[1:place]) if place else 1

@@ -9,6 +9,8 @@ tile.explicit                             nothing is added to what is written
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mlir import ir
 
 from tilec.dialects.demands import demanded
@@ -87,6 +89,17 @@ def size_limits(function: ir.Operation) -> tuple[tuple[str, int], ...]:
     """What a launch has to evaluate for the indices of a kernel to fit, and what it may come to."""
     written = function.attributes.get(SIZE_LIMITS, ())
     return tuple((text.value, most.value) for text, most in written)
+
+
+def limit_sizes(function: ir.Operation, limits: Iterable[tuple[str, int]]) -> None:
+    """Adds to what a launch has to evaluate."""
+    i64 = ir.IntegerType.get_signless(64)
+    written = [
+        ir.ArrayAttr.get([ir.StringAttr.get(text), ir.IntegerAttr.get(i64, most)])
+        for text, most in dict((*size_limits(function), *limits)).items()
+    ]
+    if written:
+        function.attributes[SIZE_LIMITS] = ir.ArrayAttr.get(written)
 
 
 def is_in_line(function: ir.Operation) -> bool:

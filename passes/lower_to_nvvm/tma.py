@@ -14,7 +14,7 @@ from mlir import ir
 
 from tilec.dialects import gpu_tile
 from tilec.dialects.def_use import traced
-from tilec.dialects.gpu_tile.tma import MakeTensorMapOp
+from tilec.dialects.gpu_tile.tma import MakeIm2colMapOp, MakeTensorMapOp, TensorMapOp
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import shape, show
 from tilec.hardware.layout import warp_boxes
@@ -53,7 +53,7 @@ def prefetch_maps(state: Lowering) -> None:
         issue_once("prefetch.tensormap [$0];", ["l"], [pointer], state)
 
 
-def lower_make_tensor_map(op: MakeTensorMapOp, state: Lowering) -> None:
+def lower_make_tensor_map(op: TensorMapOp, state: Lowering) -> None:
     """The address of the parameter that the launcher encodes."""
     state.values[op.result] = state.tensor_maps[recipe_of(op)]
 
@@ -68,14 +68,18 @@ def lower_tma_load(op: gpu_tile.TensorMapLoad, state: Lowering) -> None:
         barrier, group = _even_barrier(barrier, state), ".cta_group::2"
     own = mask is None and not group and state.context.target.lowest_ptx >= INTO_OWN_MEMORY
     space = "shared::cta" if own else "shared::cluster"
+    offsets = _offsets(op, state)
+    mode = ".im2col" if offsets else ""
     for shared, at in _boxes(op, op.dst, state):
-        operands = [shared, state.values[op.map], barrier, *at]
-        constraints = ["r", "l", "r", *("r" for _ in at)]
+        operands = [shared, state.values[op.map], barrier, *at, *offsets]
+        constraints = ["r", "l", "r", *("r" for _ in at), *("h" for _ in offsets)]
         everywhere = words = last = ""
+        if offsets:
+            last = f", {vector_text(3 + len(at), len(offsets))}"
         if mask is not None:
             operands.append(mask)
             constraints.append("h")
-            everywhere, last = ".multicast::cluster", f", ${len(operands) - 1}"
+            everywhere, last = ".multicast::cluster", last + f", ${len(operands) - 1}"
         if op.cache != "normal":
             operands.append(
                 state.constant(ir.IntegerType.get_signless(64), CACHE_POLICIES[op.cache])
@@ -83,13 +87,24 @@ def lower_tma_load(op: gpu_tile.TensorMapLoad, state: Lowering) -> None:
             constraints.append("l")
             words, last = ".L2::cache_hint", last + f", ${len(operands) - 1}"
         issue_once(
-            f"cp.async.bulk.tensor.{len(at)}d.{space}.global"
+            f"cp.async.bulk.tensor.{len(at)}d.{space}.global{mode}"
             f".mbarrier::complete_tx::bytes{everywhere}{group}{words} "
             f"[$0], [$1, {vector_text(3, len(at))}], [$2]{last};",
             constraints,
             operands,
             state,
         )
+
+
+def _offsets(op: gpu_tile.TensorMapLoad, state: Lowering) -> list[ir.Value]:
+    """What an im2col copy adds to its positions, innermost first, as 16 bits; nothing of others."""
+    if not isinstance(op.map.owner, MakeIm2colMapOp):
+        return []
+    i16, rank = ir.IntegerType.get_signless(16), len(shape(op.map.owner.array))
+    return [
+        create("arith.trunci", [state.values[offset]], i16)
+        for offset in reversed(op.coordinates[rank:])
+    ]
 
 
 def _even_barrier(barrier: ir.Value, state: Lowering) -> ir.Value:
@@ -197,7 +212,7 @@ def _boxes(
     CompileError for a buffer that is not made of the map's boxes.
     """
     made = op.map.owner
-    if not isinstance(made, MakeTensorMapOp):
+    if not isinstance(made, TensorMapOp):
         raise InternalError(f"{show_location(op.operation)}: a tensor map of unknown origin")
     buffer = state.values[value]
     reason = why_no_boxes(made, buffer.type) or _why_no_origin(value, made, state)
@@ -225,7 +240,7 @@ def _pointer(buffer: Buffer, corner: Sequence[int], state: Lowering) -> ir.Value
     return byte_pointer(shared_base(state), plain_address(buffer, moved, state))
 
 
-def _why_no_origin(value: ir.Value, made: MakeTensorMapOp, state: Lowering) -> str | None:
+def _why_no_origin(value: ir.Value, made: TensorMapOp, state: Lowering) -> str | None:
     """Says why a view does not start at a box of its buffer, or None."""
     views, value = traced(value, gpu_tile.ViewOp)
     for view in views:
@@ -239,6 +254,7 @@ def _why_no_origin(value: ir.Value, made: MakeTensorMapOp, state: Lowering) -> s
 
 RULES = {
     MakeTensorMapOp: lower_make_tensor_map,
+    MakeIm2colMapOp: lower_make_tensor_map,
     gpu_tile.TmaLoadOp: lower_tma_load,
     gpu_tile.TmaMulticastOp: lower_tma_load,
     gpu_tile.TmaPairLoadOp: lower_tma_load,

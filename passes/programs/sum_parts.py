@@ -12,11 +12,12 @@ from tilec.dialects.gpu_tile import ClusterSendOp, SlotOp
 from tilec.dialects.tile import DotOp
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.hardware.target import Feature, Target
+from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.demands.kernels import is_in_line, stripes_of, teams_of
 from tilec.passes.programs.cut_tiles import find_cut
 from tilec.passes.rewriting.loops import carried_by, inits_of, trips_of, yielded_by
 from tilec.passes.rewriting.scalars import is_zero
-from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rewriting.walk import find_ops, kernel_of
 from tilec.terms.demands import SUM_PARTS
 
 PART_BITS = 32
@@ -54,6 +55,24 @@ def find_shared(loop: ir.Operation, parts: int) -> ir.Operation:
             break
         loop = inner
     return loop
+
+
+def whole_end(end: ir.Value) -> ir.Value:
+    """The end of a loop from 0 of which one that ends at `end` has a part, as split-sums cuts it:
+    (part + 1) * whole / parts, of a part below `parts`; else `end` itself."""
+    divided = defining_op(end, "arith.divsi")
+    product = None if divided is None else defining_op(divided.operands[0], "arith.muli")
+    if divided is None or product is None:
+        return end
+    following, whole = product.operands
+    added = defining_op(following, "arith.addi")
+    if added is None or constant_of(added.operands[1]) != 1:
+        return end
+    part = added.operands[0].owner
+    if not isinstance(part, tile.StripeIdOp):
+        return end
+    parts = stripes_of(kernel_of(part.operation))
+    return whole if constant_of(divided.operands[1]) == parts else end
 
 
 def why_whole(function: ir.Operation, target: Target, parts: int) -> str | None:

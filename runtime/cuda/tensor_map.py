@@ -12,7 +12,7 @@ from tilec.executable.kernel import TENSOR_MAP_BYTES, CompiledKernel
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.driver import check
-from tilec.runtime.tensor_maps import HardwareMap, encoding, hardware_map
+from tilec.runtime.tensor_maps import HardwareMap, encoding, kernel_map
 
 MAX_MAPS = 4096
 """Encoded maps kept: 128 bytes each, of every array, shape and box seen last."""
@@ -25,15 +25,19 @@ def encoded(context: CudaContext, made: HardwareMap, pointer: int) -> bytes:
     """The 128 bytes of a map of the array at `pointer`. CudaError if the driver refuses it."""
     driver, found = context.driver, encoding(made)
     wide, narrow = driver.cuuint64_t, driver.cuuint32_t
+    encode, box = driver.cuTensorMapEncodeTiled, [[narrow(size) for size in found.box]]
+    if found.lower:
+        encode = driver.cuTensorMapEncodeIm2col
+        box = [list(found.lower), list(found.upper), *map(narrow, found.box)]
     with context.entered():
         result = check(
-            driver.cuTensorMapEncodeTiled(
+            encode(
                 getattr(driver.CUtensorMapDataType, found.dtype),
                 len(found.sizes),
                 context.zeros if made.is_empty else pointer,
                 [wide(size) for size in found.sizes],
                 [wide(stride) for stride in found.strides],
-                [narrow(size) for size in found.box],
+                *box,
                 [narrow(step) for step in found.steps],
                 getattr(driver.CUtensorMapInterleave, found.interleave),
                 getattr(driver.CUtensorMapSwizzle, found.swizzle),
@@ -62,9 +66,7 @@ def packing_maps(
         (
             maps_start + TENSOR_MAP_BYTES * place,
             numbers.index(recipe.parameter),
-            hardware_map(
-                recipe, kernel.parameters[recipe.parameter].name, arguments[recipe.parameter]
-            ),
+            kernel_map(kernel, recipe, arguments),
         )
         for place, recipe in enumerate(kernel.tensor_maps)
     ]

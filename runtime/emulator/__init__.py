@@ -12,13 +12,14 @@ from tilec.runtime.emulator.errors import (
 )
 from tilec.runtime.emulator.execution.launch import Launch, Result, Statistics
 from tilec.runtime.emulator.memories.global_memory import Pointer, PointerTable
-from tilec.runtime.emulator.memories.tensor_map import TensorMap
+from tilec.runtime.emulator.memories.tensor_map import Im2col, TensorMap
 from tilec.runtime.emulator.program import Program, load
 from tilec.runtime.emulator.stream import Run, run_stream
 
 __all__ = [
     "EmulatorError",
     "Finding",
+    "Im2col",
     "Launch",
     "Place",
     "Pointer",

@@ -9,7 +9,7 @@ import numpy as np
 from conformance_case import DTYPES, Case, Launch, Rule, draw, raw, seeded
 from conformance_text import INIT, empty, fill, listed, names, program, store_words, text, wait
 
-from tilec.runtime.emulator import TensorMap
+from tilec.runtime.emulator import Im2col, TensorMap
 
 
 def copy_async_cases() -> list[Case]:
@@ -201,7 +201,37 @@ def tensor_cases() -> list[Case]:
                 lambda seed, kind=kind, op=op: reduction(kind, op, seed),
             )
         )
+    for rank, swizzle in itertools.product((3, 4, 5), (0, 64)):
+        cases.append(
+            Case(
+                f"tma.im2col.{rank}d.swizzle{swizzle}",
+                "tma",
+                lambda seed, rank=rank, swizzle=swizzle: walked(rank, swizzle, seed),
+            )
+        )
     return cases
+
+
+def walked(rank: int, swizzle: int, seed: int) -> Launch:
+    """Channels 16 to 31 of 24, 48 positions from inside the first of three images on, in steps of 1
+    to 3, beside the images on all sides and behind the last one."""
+    dims, between = (*(24, 7, 5, 4)[: rank - 1], 3), rank - 2
+    walk = Im2col((-2, 1, -1)[:between], (1, 0, -1)[:between], (1, 3, 2)[:between])
+    at, moved = (*(16, 3, 4, 1)[: rank - 1], 0), (2, 0, 1)[:between]
+    tensor = raw(draw("u32", int(np.prod(dims)), seeded("walk", seed))).reshape(dims[::-1])
+    strides = tuple(int(np.prod(dims[: i + 1])) * 4 for i in range(rank - 1))
+    coordinates, offsets = listed(names("%r", 10, rank)), listed(names("%h", 1, between))
+    body = "".join(f"mov.b32 %r{10 + i}, {c};" for i, c in enumerate(at))
+    body += "".join(f"mov.b16 %h{1 + i}, {c};" for i, c in enumerate(moved))
+    size = 48 * 64
+    body += (
+        INIT
+        + f"@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], {size}; @%p1 cp.async.bulk.tensor.{rank}d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r2], [%rd3, {coordinates}], [%r3], {offsets};"
+        + wait()
+        + empty(size, 64)
+    )
+    made = TensorMap(tensor, dims, strides, (16, 48), swizzle, im2col=walk)
+    return Launch(text(body, "sm_90a"), [made, tensor, np.zeros(size, np.uint8)], block=64)
 
 
 def ranked(rank: int, store_it: bool, seed: int) -> Launch:

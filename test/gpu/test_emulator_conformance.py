@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import copy
 import ctypes
+import dataclasses
 import json
 import os
 import shutil
@@ -115,7 +116,7 @@ def load_module(driver: Any, text: str) -> Any:
 
 
 def encode_tensor_map(driver: Any, tensor_map: TensorMap, address: int) -> bytes:
-    """The 128 bytes that cuTensorMapEncodeTiled makes of the emulator's description."""
+    """The 128 bytes that the driver makes of the emulator's description."""
     types, swizzles = driver.CUtensorMapDataType, driver.CUtensorMapSwizzle
     name = np.dtype(tensor_map.element_type()).name
     kinds = {
@@ -128,13 +129,19 @@ def encode_tensor_map(driver: Any, tensor_map: TensorMap, address: int) -> bytes
     suffix = {0: "NONE", 32: "32B", 64: "64B", 128: "128B"}[tensor_map.swizzle]
     fill = driver.CUtensorMapFloatOOBfill
     fill_name = "NAN_REQUEST_ZERO_FMA" if tensor_map.nan_fill else "NONE"
+    box = [driver.cuuint32_t(x) for x in tensor_map.box]
+    encode, moves, steps = driver.cuTensorMapEncodeTiled, [box], (1,) * rank
+    if tensor_map.im2col is not None:
+        lower, upper, through = dataclasses.astuple(tensor_map.im2col)
+        moves, steps = [list(lower), list(upper), *box], (1, *through, 1)
+        encode = driver.cuTensorMapEncodeIm2col
     encoded = check(
-        driver.cuTensorMapEncodeTiled(
+        encode(
             getattr(types, f"CU_TENSOR_MAP_DATA_TYPE_{kinds[name]}"), rank, address,
             [driver.cuuint64_t(x) for x in tensor_map.dims],
             [driver.cuuint64_t(x) for x in tensor_map.strides or (16,)],
-            [driver.cuuint32_t(x) for x in tensor_map.box],
-            [driver.cuuint32_t(1) for _ in range(rank)],
+            *moves,
+            [driver.cuuint32_t(step) for step in steps],
             driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
             getattr(swizzles, f"CU_TENSOR_MAP_SWIZZLE_{suffix}"),
             driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_NONE,

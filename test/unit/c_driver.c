@@ -16,7 +16,7 @@ typedef struct encoded {
   int32_t dtype, rank;
   uint64_t address, sizes[5], strides[4];
   uint32_t box[5], steps[5];
-  int32_t modes[4];
+  int32_t modes[4], walks, lower[3], upper[3];
 } encoded;
 
 launch last_launch;
@@ -148,5 +148,22 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType dtype, cuu
   memset(map, 0, sizeof *map);
   memcpy(map, &map_count, sizeof map_count);
   map_count++;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType dtype, cuuint32_t rank,
+                                 void *address, const cuuint64_t *sizes, const cuuint64_t *strides,
+                                 const int *lower, const int *upper, cuuint32_t channels,
+                                 cuuint32_t positions, const cuuint32_t *steps,
+                                 CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                 CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+  encoded *made = &maps[map_count];
+  cuuint32_t box[5] = {channels, positions, 0, 0, 0};
+  CUresult result = cuTensorMapEncodeTiled(map, dtype, rank, address, sizes, strides, box, steps,
+                                           interleave, swizzle, promotion, fill);
+  if (result) return result;
+  made->walks = 1;
+  memcpy(made->lower, lower, (rank - 2) * sizeof *lower);
+  memcpy(made->upper, upper, (rank - 2) * sizeof *upper);
   return CUDA_SUCCESS;
 }

@@ -76,6 +76,9 @@ class EncodedMap(ctypes.Structure):
         ("box", ctypes.c_uint32 * 5),
         ("steps", ctypes.c_uint32 * 5),
         ("modes", ctypes.c_int32 * 4),
+        ("walks", ctypes.c_int32),
+        ("lower", ctypes.c_int32 * 3),
+        ("upper", ctypes.c_int32 * 3),
     )
 
 
@@ -201,8 +204,10 @@ class CKernel:
 
 def _shown(made: EncodedMap) -> tuple[Any, ...]:
     rank = made.rank
-    lists = (made.sizes[:rank], made.strides[: max(1, rank - 1)], made.box[:rank])
-    return (made.dtype, made.address, *lists, made.steps[:rank], list(made.modes))
+    lists = (made.sizes[:rank], made.strides[: max(1, rank - 1)])
+    box = made.box[: 2 if made.walks else rank]
+    corners = [made.lower[: rank - 2], made.upper[: rank - 2]] if made.walks else [(), ()]
+    return (made.dtype, made.address, *lists, box, made.steps[:rank], list(made.modes), *corners)
 
 
 def _c_type(dtype: str) -> str:

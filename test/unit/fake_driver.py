@@ -58,7 +58,7 @@ class Launch:
 
 
 class EncodedMap(NamedTuple):
-    """The arguments of cuTensorMapEncodeTiled."""
+    """The arguments of cuTensorMapEncodeTiled, or of cuTensorMapEncodeIm2col."""
 
     dtype: str
     rank: int
@@ -71,6 +71,13 @@ class EncodedMap(NamedTuple):
     swizzle: str
     promotion: str
     fill: str
+    lower: Sequence[int] = ()
+    upper: Sequence[int] = ()
+
+    @property
+    def modes(self) -> list[str]:
+        """The enumerators behind the steps."""
+        return [self.interleave, self.swizzle, self.promotion, self.fill]
 
 
 class _Opaque:
@@ -307,6 +314,17 @@ class FakeDriver:
             return self.fail["cuTensorMapEncodeTiled"], None
         self.maps.append(EncodedMap(*arguments))
         return CUresult.CUDA_SUCCESS, _Opaque(len(self.maps) - 1)
+
+    def cuTensorMapEncodeIm2col(self, *arguments: Any) -> Any:
+        """The same of an im2col map."""
+        *array, lower, upper, channels, positions, steps, interleave, swizzle, promotion, fill = (
+            arguments
+        )
+        modes = (interleave, swizzle, promotion, fill)
+        result = self.cuTensorMapEncodeTiled(*array, [channels, positions], steps, *modes)
+        if result[1] is not None:
+            self.maps[-1] = self.maps[-1]._replace(lower=lower, upper=upper)
+        return result
 
     def map_of(self, raw: bytes) -> EncodedMap:
         """What an encoded map was made of."""

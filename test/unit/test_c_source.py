@@ -16,7 +16,7 @@ from c_kernels import FLAGS, CKernel, Library, Recorded, cuda_include
 from fake_driver import FakeDriver, install, uninstall
 
 from tilec.c_source.source import c_source
-from tilec.executable.kernel import CompiledKernel, Facts, Parameter, TensorMap
+from tilec.executable.kernel import CompiledKernel, Facts, Im2col, Parameter, TensorMap
 from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.cuda.tensor_map import encoded
 from tilec.runtime.errors import ArgumentError
@@ -39,6 +39,7 @@ PLAIN = CompiledKernel(
         Parameter("half", "scalar", "bf16"),
         Parameter("c", "array", "f32", (None, 4, None), (None, None, 1)),
         Parameter("none", "array", "i32", (), ()),
+        Parameter("images", "array", "f16", (None,) * 4, (None, None, None, 1)),
     ),
     ("cdiv(a.shape[0], 16)", "max(b.shape[1] // 3, 1, n % 7)", "min(3, c.shape[2])"),
     128,
@@ -48,6 +49,10 @@ PLAIN = CompiledKernel(
         TensorMap(0, (1, 0), (64, 16), 128, "f16"),
         TensorMap(2, (0, 1), (32, 16), 64, "f16", stores=True),
         TensorMap(6, (2, 0, 1), (16, 8, 1), 0, "f32"),
+        TensorMap(
+            *(8, (3, 2, 1, 0), (16, 64), 32, "f16"),
+            im2col=Im2col(("b.shape[0] + 30", "c.shape[2] * 20"), (-1, 2), (2, 1)),
+        ),
     ),
     limits=(("a.shape[0] * b.shape[1]", 100_000), ("a.shape[0] // (b.shape[1] - 40)", 1000)),
 )
@@ -80,6 +85,7 @@ NUMBERS = {
     "CU_TENSOR_MAP_DATA_TYPE_UINT8": 0,
     "CU_TENSOR_MAP_INTERLEAVE_NONE": 0,
     "CU_TENSOR_MAP_SWIZZLE_NONE": 0,
+    "CU_TENSOR_MAP_SWIZZLE_32B": 1,
     "CU_TENSOR_MAP_SWIZZLE_64B": 2,
     "CU_TENSOR_MAP_SWIZZLE_128B": 3,
     "CU_TENSOR_MAP_L2_PROMOTION_L2_128B": 2,
@@ -128,7 +134,9 @@ def by_python(fake: FakeDriver, kernel: CompiledKernel, values: list[Any], grid:
             m.strides,
             m.box,
             m.steps,
-            [*map(NUMBERS.get, m[7:])],
+            [*map(NUMBERS.get, m.modes)],
+            m.lower,
+            m.upper,
         )
         for m in fake.maps
     ]
@@ -171,7 +179,11 @@ def drawn(rng: random.Random) -> list[Any]:
     )
     dtype = rng.choice(["i32"] * 7 + ["ui32"])
     n = rng.choice([0, 5, 90, 2**63 - 1, 2**63 + 6])
-    return [a, 0.5, b, n, True, -2.5, c, view(0x4000, (), (), dtype)]
+    height, width = rng.choice([100] * 6 + [300]), rng.choice([80] * 6 + [0, 600])
+    shape = (rng.choice([1, 3]), height, width, 16)
+    strides = (height * width * 16, width * 16, rng.choice([16] * 9 + [12]), 1)
+    images = view(0x5000, shape, strides, "f16")
+    return [a, 0.5, b, n, True, -2.5, c, view(0x4000, (), (), dtype), images]
 
 
 @pytest.mark.parametrize("kernel", [PLAIN, LONG], ids=lambda k: k.name)
@@ -181,7 +193,7 @@ def test_c_launches_and_refuses_what_python_does(
     rng = random.Random(kernel.name)
     loaded = library.loaded(kernel)
     seen: dict[str, int] = {}
-    for _ in range(300):
+    for _ in range(500):
         values = drawn(rng)
         try:
             expected: Any = by_python(fake, kernel, values, None)
@@ -223,7 +235,7 @@ def _with_zeros(expected: Recorded, found: Recorded) -> Recorded:
     """The same, with the address of C's zeros where Python has its own for empty arrays."""
     if isinstance(expected, str):
         return expected
-    given = {0x1000, 0x1004, 0x2000, 0x3000, 0x4000}
+    given = {0x1000, 0x1004, 0x2000, 0x3000, 0x4000, 0x5000}
     maps = [
         (one[0], one[1] if one[1] in given else other[1], *one[2:])
         for one, other in zip(expected.maps, found.maps, strict=True)
@@ -304,9 +316,10 @@ def test_a_truth_is_one_or_zero_and_shared_memory_is_asked_for(library: Library)
     c = view(0x3000, (3, 4, 5), (32, 8, 1), "f32")
     full = view(0x1000, (5, 7), (8, 1), "f16")
     nothing = view(0x4000, (), (), "i32")
+    images = view(0x5000, (2, 20, 40, 16), (12800, 640, 16, 1), "f16")
     for a, launched in ((empty, 0), (full, 1)):
         library.number("launches").value = 0
-        assert kernel.run([a, 0.5, b, 5, 2, 0, c, nothing], 0) == "OK"
+        assert kernel.run([a, 0.5, b, 5, 2, 0, c, nothing, images], 0) == "OK"
         assert library.number("launches").value == launched
     slots = [(slot.parameter, slot.field) for slot in PLAIN.abi()]
     assert kernel.recorded().arguments[slots.index((4, "value"))] == b"\x01"

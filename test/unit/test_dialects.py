@@ -13,7 +13,7 @@ from op_examples import ALL_OPS, program
 from tilec.compile.source import parse_source
 from tilec.dialects.constraints import ARRAY, BUFFER
 from tilec.dialects.context import make_context
-from tilec.dialects.gpu_tile import BufferView, MakeTensorMapOp
+from tilec.dialects.gpu_tile import BufferView, TensorMapOp
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.op import TileOp
 from tilec.dialects.tile import DotOp, MisalignmentOp, WindowOp
@@ -213,7 +213,7 @@ def test_a_class_says_only_what_somebody_asks() -> None:
 def test_what_it_does_to_memory_is_said(op: type[TileOp]) -> None:
     """Syncs, fences and lifetimes follow from that."""
     touched = [f for f in op.OPERANDS if f.constraint in (ARRAY, BUFFER)]
-    if issubclass(op, BufferView) or op in (MakeTensorMapOp, MisalignmentOp, WindowOp):
+    if issubclass(op, (BufferView, TensorMapOp)) or op in (MisalignmentOp, WindowOp):
         assert not [f.name for f in touched if f.reads or f.writes]
     else:
         assert not [f.name for f in touched if not (f.reads or f.writes)]

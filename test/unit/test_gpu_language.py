@@ -24,6 +24,7 @@ FOR_PASSES = {
     "cp_async_gather": "gathers whose elements neighbour each other, which passes prove",
     "cluster_send": "sums of parts of a loop, on their way to the CTA that adds them up",
     "cluster_store": "what the CTAs of a row that is spread over a cluster tell each other",
+    "make_im2col_map": "rows of a gather that the copy engine counts, which passes prove",
     "program_in_cta": "programs of one warp that share a CTA",
     "programs_in_cta": "programs of one warp that share a CTA",
     "release_tensor_memory": "what a kernel that has tensor memory does at its end",

@@ -55,7 +55,7 @@ def test_a_launch_has_the_addresses_and_the_stream_of_the_call():
     assert (context, function, grid, block, stream) == (100, 55, GRID, (128, 1, 1), STREAM)
     numbers = [int.from_bytes(argument, "little", signed=True) for argument in arguments]
     assert numbers == [0x7000, 300, 0x8000, -4, 1, 2]
-    lists = ([300, 20], [640], [64, 16], [1, 1], [0, 3, 2, 0])
+    lists = ([300, 20], [640], [64, 16], [1, 1], [0, 3, 2, 0], (), ())
     assert driver.maps == [(9, 0x8000, *lists), (9, 0xE0, *lists)]
     assert driver.contexts == []
 

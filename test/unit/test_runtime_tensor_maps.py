@@ -138,7 +138,7 @@ def test_a_launch_passes_encoded_maps_behind_everything_else(fake: FakeDriver):
     assert first[:7] == (
         "CU_TENSOR_MAP_DATA_TYPE_FLOAT16", 2, 0x1000, [7, 5], [16], [64, 128], [1, 1],
     )  # fmt: skip
-    assert first[7:] == (
+    assert tuple(first.modes) == (
         "CU_TENSOR_MAP_INTERLEAVE_NONE", "CU_TENSOR_MAP_SWIZZLE_128B",
         "CU_TENSOR_MAP_L2_PROMOTION_L2_128B", "CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE",
     )  # fmt: skip

@@ -187,6 +187,12 @@ class Driver:
                 *(ctypes.POINTER(kind) for kind in (number, number, ctypes.c_uint, ctypes.c_uint)),
                 *[ctypes.c_int] * 4,
             ),
+            "cuTensorMapEncodeIm2col": (
+                *(pointer, ctypes.c_int, ctypes.c_uint, number),
+                *(ctypes.POINTER(kind) for kind in (number, number, ctypes.c_int, ctypes.c_int)),
+                *(ctypes.c_uint, ctypes.c_uint, ctypes.POINTER(ctypes.c_uint)),
+                *[ctypes.c_int] * 4,
+            ),
             "cuGetErrorName": (ctypes.c_int, ctypes.POINTER(ctypes.c_char_p)),
         }
         assert set(kinds) == set(DRIVER_FUNCTIONS)
@@ -220,10 +226,18 @@ class Driver:
     def cuTensorMapEncodeTiled(self, target: int, dtype: int, rank: int, *more: Any) -> int:
         address, sizes, strides, box, steps, *modes = more
         lists = (sizes[:rank], strides[: max(1, rank - 1)], box[:rank], steps[:rank])
-        self.maps.append((dtype, address, *lists, modes))
+        self.maps.append((dtype, address, *lists, modes, (), ()))
         ctypes.memmove(target, len(self.maps).to_bytes(128, "little"), 128)
         assert target % 64 == 0
         return self.fail.get("cuTensorMapEncodeTiled", 0)
+
+    def cuTensorMapEncodeIm2col(self, target: int, dtype: int, rank: int, *more: Any) -> int:
+        address, sizes, strides, lower, upper, channels, positions, steps, *modes = more
+        result = self.cuTensorMapEncodeTiled(
+            target, dtype, rank, address, sizes, strides, [channels, positions], steps, *modes
+        )
+        self.maps[-1] = (*self.maps[-1][:-2], lower[: rank - 2], upper[: rank - 2])
+        return result
 
     def cuGetErrorName(self, code: int, name: Any) -> int:
         if code == 999:

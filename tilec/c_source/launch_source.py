@@ -128,9 +128,18 @@ def _maps(number: int, kernel: CompiledKernel) -> list[str]:
     lines = []
     for n, made in enumerate(kernel.tensor_maps):
         array = arrays.index(made.parameter)
+        texts = () if made.im2col is None else made.im2col.extents
+        counted = [
+            f"    counts[{d}] = {expression_in_c(text, kernel.parameters)};"
+            for d, text in enumerate(texts)
+        ]
         lines += [
+            *(["  {", f"    int64_t counts[{len(texts)}];"] if texts else []),
+            *(["    wrong = 0;", *counted] if texts else []),
             f"  error = encode(&maps[{n}], &recipes_{number}[{n}], &parameters_{number}[{array}],",
-            f"                 arrays[{array}], kernel->zeros);",
+            f"                 arrays[{array}], {'counts, wrong' if texts else 'NULL, 0'}, "
+            "kernel->zeros);",
             "  if (error.status) return error;",
+            *(["  }"] if texts else []),
         ]
     return lines

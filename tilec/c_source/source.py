@@ -23,7 +23,7 @@ from tilec.c_source.tables import (
 )
 from tilec.executable.grid import GRID_LIMITS
 from tilec.executable.kernel import INDEX_LIMIT_32, LEFT_OUT, CompiledKernel, Parameter
-from tilec.hardware.sizes import MOST_RANK, VECTOR_BYTES
+from tilec.hardware.sizes import IM2COL_CORNERS, MOST_RANK, VECTOR_BYTES
 from tilec.hardware.target import TARGETS
 from tilec.runtime.cuda.argument_block import MAP_ALIGNMENT
 from tilec.runtime.cuda.kernel_launch import FIRST_EARLY_DRIVER
@@ -54,6 +54,7 @@ _CONSTANTS: Mapping[str, str] = {
     "most_rank": str(MOST_RANK),
     "index_limit_32": f"INT64_C({INDEX_LIMIT_32})",
     "largest_stride": f"INT64_C({LARGEST_STRIDE})",
+    "most_corners": ", ".join(str(IM2COL_CORNERS[rank]) for rank in sorted(IM2COL_CORNERS)),
     "grid_limits": ", ".join(map(str, GRID_LIMITS)),
     "dtypes": dtype_enumerators(),
 }

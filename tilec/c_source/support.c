@@ -39,6 +39,9 @@ typedef struct recipe {
   cuuint32_t box[MOST_RANK];
   CUtensorMapDataType dtype;
   CUtensorMapSwizzle swizzle;
+  int walks; /* in im2col mode: a box of channels and positions, which begin at `lower` */
+  int lower[MOST_RANK];
+  cuuint32_t steps[MOST_RANK];
 } recipe;
 
 /* How programs become CTAs. */
@@ -190,11 +193,22 @@ static CUtensorMap *aligned(char *memory) {
   return (CUtensorMap *)(void *)(memory + (odd ? MAP_ALIGNMENT - odd : 0));
 }
 
-/* Encodes how the copy engine sees an array; an empty one is an element of `zeros`. */
+/* Where the bounding box of `count` positions ends along a dimension, from the array's last element. */
+static int64_t upper_corner(const recipe *made, int n, int64_t count, int64_t size, int *wrong) {
+  int64_t last = times(count > 1 ? count - 1 : 0, made->steps[n], wrong);
+  return plus(last, made->lower[n] + 1 - size, wrong);
+}
+
+/* Encodes how the copy engine sees an array; an empty one is an element of `zeros`. `counts`: the
+   positions in im2col mode along each dimension between channels and images, `wrong` where they
+   cannot be computed. */
 static tilec_error encode(CUtensorMap *map, const recipe *made, const parameter *expected,
-                          const tilec_array *array, CUdeviceptr zeros) {
+                          const tilec_array *array, const int64_t *counts, int wrong_counts,
+                          CUdeviceptr zeros) {
+  static const int64_t most_corners[] = {@most_corners@};
   cuuint64_t sizes[MOST_RANK], strides[MOST_RANK];
   cuuint32_t steps[MOST_RANK];
+  int lower[MOST_RANK], upper[MOST_RANK];
   int n, argument = expected->argument, empty = is_empty(array);
   int64_t row = array->shape[made->dims[0]];
   if (array->address % VECTOR_BYTES && !empty) return problem(TILEC_TENSOR_MAP, argument, -1);
@@ -214,6 +228,23 @@ static tilec_error encode(CUtensorMap *map, const recipe *made, const parameter 
     if (wrong || stride % VECTOR_BYTES || stride < 0 || stride > largest_stride)
       return problem(TILEC_TENSOR_MAP, argument, axis);
     strides[n - 1] = (cuuint64_t)stride;
+  }
+  if (made->walks) {
+    for (n = 0; n < made->rank - 2; n++) {
+      int axis = made->dims[n + 1], wrong = wrong_counts;
+      int64_t most = most_corners[made->rank - 3];
+      int64_t corner = upper_corner(made, n, counts[n], array->shape[axis], &wrong);
+      if (!empty && (wrong || corner > most || corner < -most))
+        return problem(TILEC_TENSOR_MAP, argument, axis);
+      lower[n] = empty ? 0 : made->lower[n];
+      upper[n] = empty ? 0 : (int)corner;
+      steps[n + 1] = made->steps[n];
+    }
+    return driver(cuTensorMapEncodeIm2col(
+        map, made->dtype, (cuuint32_t)made->rank,
+        (void *)(uintptr_t)(empty ? zeros : array->address), sizes, strides, lower, upper,
+        made->box[0], made->box[1], steps, CU_TENSOR_MAP_INTERLEAVE_NONE, made->swizzle,
+        CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
   }
   return driver(cuTensorMapEncodeTiled(
       map, made->dtype, (cuuint32_t)made->rank, (void *)(uintptr_t)(empty ? zeros : array->address),

@@ -85,7 +85,11 @@ def _recipe(array: int, made: TensorMap) -> str:
     dims, box = (", ".join(map(str, values)) for values in (made.dims, made.box))
     enumerators = f"{dtype_enumerator(made.dtype)}, {swizzle_enumerator(made.swizzle)}"
     numbers = f"{array}, {len(made.dims)}, {int(made.stores)}"
-    return f"{{{numbers}, {{{dims}}}, {{{box}}}, {enumerators}}}"
+    walk = "0, {0}, {0}"
+    if made.im2col is not None:
+        lower, steps = (", ".join(map(str, n)) for n in (made.im2col.lower, made.im2col.steps))
+        walk = f"1, {{{lower}}}, {{{steps}}}"
+    return f"{{{numbers}, {{{dims}}}, {{{box}}}, {enumerators}, {walk}}}"
 
 
 def program_constant(number: int, kernel: CompiledKernel) -> str:

@@ -109,6 +109,22 @@ def even_share(programs: int, resident: int) -> int:
 
 
 @dataclass(frozen=True)
+class Im2col:
+    """How copies in im2col mode walk over an array of images (PTX ISA 9.0, "im2col mode"): from
+    position to position of a bounding box along each dimension between channels and images, then on
+    to the next image.
+
+    Along each, innermost first: `extents`: how many positions, expressions of
+    `tilec.executable.grid` over the parameters; `lower`: the coordinate of the first; `steps`: from
+    one to the next.
+    """
+
+    extents: tuple[str, ...]
+    lower: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class TensorMap:
     """The description of an array that the launcher makes for the copy engine: one hardware
     parameter.
@@ -116,7 +132,8 @@ class TensorMap:
     `parameter`: number of the array. `dims`: all its dimensions, innermost (stride 1) first.
     `box`: elements that one copy moves, per entry of `dims`. `swizzle`: bytes of the pattern in
     shared memory, 0 for none. `dtype`: of the elements, MLIR's name. `stores`: whether tiles are
-    written through it, which the copy engine does in whole 16 bytes.
+    written through it, which the copy engine does in whole 16 bytes. `im2col`: None of a map of
+    boxes; else `box` is of channels and positions.
     """
 
     parameter: int
@@ -125,6 +142,7 @@ class TensorMap:
     swizzle: int
     dtype: str
     stores: bool = False
+    im2col: Im2col | None = None
 
 
 @dataclass(frozen=True)
@@ -302,6 +320,7 @@ class CompiledKernel:
                 swizzle=entry["swizzle"],
                 dtype=entry["dtype"],
                 stores=entry["stores"],
+                im2col=_read_im2col(entry["im2col"]),
             )
             for entry in fields["tensor_maps"]
         )
@@ -332,6 +351,12 @@ class CompiledKernel:
             rounds=fields["rounds"],
             writes=None if fields["writes"] is None else tuple(fields["writes"]),
         )
+
+
+def _read_im2col(entry: Mapping[str, Any] | None) -> Im2col | None:
+    if entry is None:
+        return None
+    return Im2col(tuple(entry["extents"]), tuple(entry["lower"]), tuple(entry["steps"]))
 
 
 NOT_FINITE = ("inf", "-inf", "nan")

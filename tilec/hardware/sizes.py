@@ -40,3 +40,12 @@ MOST_RANK = 5
 """Dimensions of a tensor map (CUDA driver API, cuTensorMapEncodeTiled)."""
 MOST_BOX = 256
 """Elements of a tensor map's box along one dimension (CUDA driver API, cuTensorMapEncodeTiled)."""
+IM2COL_CORNERS: Mapping[int, int] = {3: 2**15 - 1, 4: 2**7 - 1, 5: 2**4 - 1}
+"""By the rank of an array, how far a corner of an im2col map's bounding box may lie from that of
+the array, either way (CUDA driver API, cuTensorMapEncodeIm2col)."""
+IM2COL_OFFSETS: Mapping[int, int] = {3: 2**16 - 1, 4: 2**8 - 1, 5: 2**5 - 1}
+"""By the rank, the largest offset of a copy from the positions it walks over (PTX ISA 9.0,
+"cp.async.bulk.tensor": im2colOffsets)."""
+MOST_IM2COL_STEP = 8
+"""Elements from one position to the next (CUDA driver API, cuTensorMapEncodeIm2col:
+elementStrides)."""

@@ -12,7 +12,7 @@ from tilec.runtime.cuda.device import CudaDevice
 from tilec.runtime.cuda.kernel_launch import CONFIG_BYTES
 from tilec.runtime.cuda.plan import Plan, changing_values
 from tilec.runtime.launcher import Prepared
-from tilec.runtime.tensor_maps import HardwareMap, encoding, hardware_map
+from tilec.runtime.tensor_maps import HardwareMap, encoding, kernel_map
 
 
 def plan_of(device: CudaDevice, prepared: Prepared) -> Plan:
@@ -33,8 +33,7 @@ def device_launch(prepared: Prepared, plan: Plan) -> DeviceLaunch:
     arrays = [n for n, value in enumerate(parameters) if isinstance(value, ArrayView)]
     maps = []
     for recipe in kernel.tensor_maps:
-        name = kernel.parameters[recipe.parameter].name
-        made = hardware_map(recipe, name, parameters[recipe.parameter])
+        made = kernel_map(kernel, recipe, parameters)
         maps.append(_map_code(context, made, arrays.index(recipe.parameter)))
     return DeviceLaunch(
         context.index,
@@ -65,4 +64,6 @@ def _map_code(context: CudaContext, made: HardwareMap, array: int) -> MapCode:
         found.box,
         found.steps,
         tuple(map(int, modes)),
+        found.lower,
+        found.upper,
     )

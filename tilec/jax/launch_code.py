@@ -21,6 +21,7 @@ DRIVER_FUNCTIONS = (
     "cuCtxPopCurrent_v2",
     "cuLaunchKernelEx",
     "cuTensorMapEncodeTiled",
+    "cuTensorMapEncodeIm2col",
     "cuGetErrorName",
 )
 """What handlers call, by the names that the driver's library exports."""
@@ -29,7 +30,8 @@ DRIVER_FUNCTIONS = (
 @dataclass(frozen=True)
 class MapCode:
     """A tensor map of a launch: of the array of number `array`, or at a fixed `address` where that
-    array is empty. `sizes` to `modes`: what cuTensorMapEncodeTiled takes, in its order."""
+    array is empty. `sizes` to `modes`: what cuTensorMapEncodeTiled takes, in its order. `lower` and
+    `upper`: what cuTensorMapEncodeIm2col takes in front of the box; not empty of an im2col map."""
 
     array: int
     address: int | None
@@ -39,6 +41,8 @@ class MapCode:
     box: tuple[int, ...]
     steps: tuple[int, ...]
     modes: tuple[int, ...]
+    lower: tuple[int, ...] = ()
+    upper: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,8 @@ def launch_code(number: int, launch: DeviceLaunch, driver: Mapping[str, int]) ->
     for n, made in enumerate(launch.maps):
         target = f"%argument{len(launch.places) + n}"
         arguments = f"ptr {target}, {_map_arguments(number, n, made)}"
-        lines += _step(f"encode{n}", driver["cuTensorMapEncodeTiled"], arguments, "leave")
+        encode = "cuTensorMapEncodeIm2col" if made.lower else "cuTensorMapEncodeTiled"
+        lines += _step(f"encode{n}", driver[encode], arguments, "leave")
     function = pointer(launch.function)
     lines += [_at("%table", "%block", table_start)]
     arguments = f"ptr %config, ptr {function}, ptr %table, ptr null"
@@ -127,17 +132,31 @@ def _constants(number: int, launch: DeviceLaunch) -> list[str]:
         constant_bytes(f"config{number}", launch.config),
     ]
     for n, made in enumerate(launch.maps):
-        for name, kind in (("sizes", "i64"), ("strides", "i64"), ("box", "i32"), ("steps", "i32")):
+        for name, kind in _LISTS.items():
             found.append(constant_array(f"{name}{number}_{n}", kind, getattr(made, name)))
     return found
 
 
 def _map_arguments(number: int, n: int, made: MapCode) -> str:
-    """What cuTensorMapEncodeTiled takes behind the place of the map."""
+    """What the driver takes behind the place of the map: an im2col map's box as two numbers."""
     address = f"%array{made.array}" if made.address is None else str(made.address)
-    arrays = ", ".join(f"ptr @{name}{number}_{n}" for name in ("sizes", "strides", "box", "steps"))
+    lists = {name: f"ptr @{name}{number}_{n}" for name in _LISTS if getattr(made, name)}
+    if made.lower:
+        lists["box"] = ", ".join(f"i32 {size}" for size in made.box)
     modes = ", ".join(f"i32 {mode}" for mode in made.modes)
-    return f"i32 {made.dtype}, i32 {len(made.sizes)}, i64 {address}, {arrays}, {modes}"
+    arguments = ", ".join(lists.values())
+    return f"i32 {made.dtype}, i32 {len(made.sizes)}, i64 {address}, {arguments}, {modes}"
+
+
+_LISTS = {
+    "sizes": "i64",
+    "strides": "i64",
+    "lower": "i32",
+    "upper": "i32",
+    "box": "i32",
+    "steps": "i32",
+}
+"""Numbers that the driver reads from memory, in its order, and their types."""
 
 
 def _step(name: str, function: int, arguments: str, failed: str) -> list[str]:

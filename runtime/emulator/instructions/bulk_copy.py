@@ -21,11 +21,18 @@ from tilec.runtime.emulator.memories.tensor_box import (
 )
 from tilec.runtime.emulator.memories.tensor_map import TensorMap
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
-from tilec.runtime.emulator.reading.instruction import Address, Immediate, Instruction
+from tilec.runtime.emulator.reading.instruction import (
+    Address,
+    Immediate,
+    Instruction,
+    Operand,
+    Vector,
+)
 from tilec.runtime.emulator.writing.binding import Binding
 from tilec.runtime.emulator.writing.writer import U32, U64, Writer
 
 S32, U16 = TYPES["s32"], TYPES["u16"]
+_OFFSETS = {3: 0xFFFF, 4: 0xFF, 5: 0x1F}
 
 
 def emit_bulk(instruction: Instruction, writer: Writer) -> None:
@@ -74,15 +81,23 @@ def _emit_tensor(instruction: Instruction, writer: Writer, form: BulkForm) -> No
     if form.load:
         if not form.signals:
             raise writer.unsupported("a load without an mbarrier")
-        mask = "None"
+        mask, behind = "None", 3 + form.im2col
         if form.multicast:
-            mask = writer.broadcast(writer.read(operands[3], U16), operands[3])
+            mask = writer.broadcast(writer.read(operands[behind], U16), operands[behind])
         extra = f"{writer.address(operands[2], U32)}, {mask}"
+    at = _coordinates(writer, tensor, form.rank)
+    if form.im2col:
+        at += f" + {_offsets(writer, operands[3], form.rank - 2)}"
     copy = writer.bind("tma", lambda b: TensorCopy(b, instruction, form))
-    writer.line(
-        f"{copy}({where}, {writer.address(plain, U64)}, "
-        f"{_coordinates(writer, tensor, form.rank)}, {extra}, {lanes_of(writer)})"
-    )
+    writer.line(f"{copy}({where}, {writer.address(plain, U64)}, {at}, {extra}, {lanes_of(writer)})")
+
+
+def _offsets(writer: Writer, operand: Operand, count: int) -> str:
+    """What an im2col copy adds to its positions, a vector of 16-bit numbers."""
+    if not isinstance(operand, Vector) or len(operand.elements) != count:
+        raise writer.unsupported("number of im2col offsets")
+    values = (writer.broadcast(writer.read(c, U16), c) for c in operand.elements)
+    return f"({', '.join(values)},)"
 
 
 class BulkSite:
@@ -151,6 +166,12 @@ class TensorCopy(_BulkCopy):
                 f"a {len(tensor_map.dims)}-dimensional tensor map in a "
                 f"{self.form.rank}-dimensional copy", self.place, "tensor map",
             )  # fmt: skip
+        if (tensor_map.im2col is not None) != self.form.im2col:
+            modes = ("im2col", "tiled") if self.form.im2col else ("tiled", "im2col")
+            raise EmulatorError(
+                f"a copy in {modes[0]} mode through a map in {modes[1]} mode", self.place,
+                "tensor map",
+            )  # fmt: skip
         stride = self.machine.shared_stride
         if place % stride % 128:
             raise EmulatorError(
@@ -175,6 +196,12 @@ class TensorCopy(_BulkCopy):
             raise EmulatorError(
                 f"coordinates {corner}: the innermost one of a tensor copy starts at byte "
                 f"{corner[0] * tensor_map.itemsize}, no multiple of 16", self.place, "misaligned",
+            )  # fmt: skip
+        moved, most = corner[self.form.rank :], _OFFSETS.get(self.form.rank, 0)
+        if any(offset > most for offset in moved):
+            raise EmulatorError(
+                f"im2col offsets {moved} of a {self.form.rank}-dimensional copy are not in "
+                f"0..{most}", self.place, "tensor map",
             )  # fmt: skip
         if not self.form.load and min(corner) < 0:
             raise EmulatorError(

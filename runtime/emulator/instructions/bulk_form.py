@@ -32,8 +32,11 @@ class BulkForm:
         self.element = None
         self.multicast = False
         self.pairs = False
+        self.load = self.to.startswith("shared")
+        self.im2col = "im2col" in names and self.rank >= 3 and self.load
+        known = _SPACES | _HINTS | ({"im2col"} if self.im2col else set())
         for name in names:
-            if name in _SPACES or name in _HINTS:
+            if name in known:
                 continue
             if name in _REDUCTIONS and self.reduce:
                 self.operation = name
@@ -45,6 +48,5 @@ class BulkForm:
                 self.pairs = name == "cta_group::2"
             else:
                 raise writer.unsupported(f"modifier .{name}")
-        self.load = self.to.startswith("shared")
         self.signals = "mbarrier::complete_tx::bytes" in names
         self.cached = "L2::cache_hint" in names

@@ -63,6 +63,8 @@ def box_offsets(
     tensor_map: TensorMap, start: int, corner: tuple[int, ...], stored: bool, piece: int
 ) -> np.ndarray:
     """Arena offsets of the pieces of `piece` bytes that a load, or a store, touches of a box."""
+    if tensor_map.im2col is not None:
+        return _im2col_pieces(tensor_map, start, corner, piece)
     dims = _stored_dims(tensor_map) if stored else tensor_map.dims
     outer, _, empty = _overlap(tensor_map, dims, corner)
     if empty:
@@ -85,6 +87,8 @@ def read_box(
     reaches beyond. The tensor itself may: of a dimension without bounds nobody knows how much is
     there.
     """
+    if tensor_map.im2col is not None:
+        return _read_im2col(tensor_map, memory, start, corner)
     box = np.zeros(tensor_map.box[::-1], f"u{tensor_map.itemsize}")
     if tensor_map.nan_fill:
         box[...] = np.iinfo(box.dtype).max
@@ -92,6 +96,68 @@ def read_box(
     if not empty:
         dims = tuple(min(a, s.stop) for a, s in zip(tensor_map.dims, outer[::-1], strict=True))
         box[inner] = _tensor_view(tensor_map, dims, memory, start)[outer]
+    return box.reshape(-1).view(np.complex128)
+
+
+def _im2col_offsets(
+    tensor_map: TensorMap, start: int, corner: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Byte offsets of a copy's elements, a row a position, and which lie inside the tensor.
+
+    corner: coordinates and then the offsets of the copy. From its coordinates the copy walks
+    through the bounding box, along W, then H, then D, then to the next image; offsets are added
+    behind that (PTX ISA 5.5.5, "im2col mode").
+    """
+    im2col = tensor_map.im2col
+    assert im2col is not None
+    channels, positions = tensor_map.box
+    rank = len(tensor_map.dims)
+    channel, *at = corner[:rank]
+    moved, found = corner[rank:], np.zeros((positions, rank - 1), np.int64)
+    for position in range(positions):
+        found[position] = [*(a + m for a, m in zip(at, moved, strict=False)), at[-1]]
+        for d, (low, step) in enumerate(zip(im2col.lower, im2col.steps, strict=True)):
+            at[d] += step
+            if at[d] <= tensor_map.dims[1 + d] - 1 + im2col.upper[d]:
+                break
+            at[d] = low
+        else:
+            at[-1] += 1
+    along = channel + np.arange(channels)
+    inside = (along >= 0) & (along < tensor_map.dims[0])
+    rows = np.all((found >= 0) & (found < tensor_map.dims[1:]), axis=1)
+    offsets = (
+        start + (found * tensor_map.strides).sum(axis=1)[:, None] + along * tensor_map.itemsize
+    )
+    return offsets, rows[:, None] & inside
+
+
+def _im2col_pieces(
+    tensor_map: TensorMap, start: int, corner: tuple[int, ...], piece: int
+) -> np.ndarray:
+    """As `box_offsets`."""
+    offsets, inside = _im2col_offsets(tensor_map, start, corner)
+    size = tensor_map.itemsize
+    chosen = offsets[inside]
+    if piece < size:
+        return (chosen[:, None] + np.arange(0, size, piece)).reshape(-1)
+    return np.unique(chosen // piece * piece)
+
+
+def _read_im2col(
+    tensor_map: TensorMap, memory: np.ndarray, start: int, corner: tuple[int, ...]
+) -> np.ndarray:
+    """As `read_box`."""
+    offsets, inside = _im2col_offsets(tensor_map, start, corner)
+    size = tensor_map.itemsize
+    box = np.zeros(offsets.shape, f"u{size}")
+    if tensor_map.nan_fill:
+        box[...] = np.iinfo(box.dtype).max
+    chosen = offsets[inside]
+    if chosen.size and chosen.max() + size > memory.size:
+        raise EmulatorError("the tensor map reaches beyond memory", None, "out of bounds")
+    pieces = memory.view(np.uint8)[chosen[:, None] + np.arange(size)]
+    box[inside] = np.ascontiguousarray(pieces).view(box.dtype)[:, 0]
     return box.reshape(-1).view(np.complex128)
 
 

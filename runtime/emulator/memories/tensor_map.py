@@ -15,6 +15,23 @@ _SWIZZLES = (0, 32, 64, 128)
 
 
 @dataclass(frozen=True)
+class Im2col:
+    """What cuTensorMapEncodeIm2col says of positions (PTX ISA 5.5.5), each tuple one number a
+    dimension between channels and images, innermost first.
+
+    lower, upper: the corners of the bounding box, from the tensor's first element and from its
+    last; steps: elements from one position to the next.
+    """
+
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
+_CORNER_BITS = {3: 16, 4: 8, 5: 5}
+
+
+@dataclass(frozen=True)
 class TensorMap:
     """A tensor in global memory and the box that one copy moves.
 
@@ -22,7 +39,8 @@ class TensorMap:
     dimension, innermost first; strides: bytes between elements of dimension 1, 2, ... (one fewer
     than dims); box: elements per dimension of a copy; swizzle: 0, 32, 64 or 128 bytes;
     element_bytes: 1, 2, 4 or 8 (default: of the array's dtype); nan_fill: elements out of bounds
-    are NaN instead of 0. Raises ValueError for what the hardware refuses.
+    are NaN instead of 0; im2col: of such a map, whose box is channels and positions. Raises
+    ValueError for what the hardware refuses.
     """
 
     tensor: np.ndarray | Pointer
@@ -33,12 +51,16 @@ class TensorMap:
     element_bytes: int = 0
     nan_fill: bool = False
     dtype: np.dtype | None = field(default=None)
+    im2col: Im2col | None = None
 
     def __post_init__(self) -> None:
         rank = len(self.dims)
-        if not 1 <= rank <= 5 or len(self.box) != rank or len(self.strides) != rank - 1:
+        boxed = rank if self.im2col is None else 2
+        if self.im2col is not None:
+            self._check_im2col(self.im2col)
+        if not 1 <= rank <= 5 or len(self.box) != boxed or len(self.strides) != rank - 1:
             raise ValueError(
-                f"tensor map: {rank} dims need as many box sizes and one stride fewer, got "
+                f"tensor map: {rank} dims need {boxed} box sizes and one stride fewer, got "
                 f"{len(self.box)} and {len(self.strides)}"
             )
         if self.swizzle not in _SWIZZLES:
@@ -54,6 +76,19 @@ class TensorMap:
             raise ValueError(
                 f"tensor map: inner box of {inner} bytes exceeds the swizzle of {self.swizzle}"
             )
+
+    def _check_im2col(self, im2col: Im2col) -> None:
+        rank, corners = len(self.dims), (im2col.lower, im2col.upper)
+        if rank not in _CORNER_BITS or any(len(c) != rank - 2 for c in (*corners, im2col.steps)):
+            raise ValueError(f"im2col map: {rank} dims need {rank - 2} corners and steps each")
+        half = 1 << _CORNER_BITS[rank] - 1
+        if any(not -half <= at < half for corner in corners for at in corner):
+            raise ValueError(f"im2col map: corners {corners} are beyond {-half}..{half - 1}")
+        if any(not 1 <= step <= 8 for step in im2col.steps):
+            raise ValueError(f"im2col map: steps {im2col.steps} must be 1..8")
+        for size, low, high in zip(self.dims[1:], *corners, strict=False):
+            if size - 1 + high < low:
+                raise ValueError(f"im2col map: the bounding box from {low} to {high} is empty")
 
     @property
     def array(self) -> np.ndarray:

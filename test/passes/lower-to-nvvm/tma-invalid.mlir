@@ -32,3 +32,15 @@ func.func @narrow_rows(%a: !m, %x: i32, %y: i32) attributes {tile.kernel} {
   "gpu_tile.tma_store"(%b, %map, %x, %y) {combine = "none"} : (!b, !gpu_tile.tensor_map, i32, i32) -> ()
   return
 }
+
+// -----
+!x = memref<?x?x?xbf16, strided<[?, ?, 1]>>
+!b = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+func.func @positions(%x: !x, %i: i32) attributes {tile.kernel} {
+  %b = "gpu_tile.alloc"() {options = {offset = 1024 : i32}} : () -> !b
+  %full = "gpu_tile.barrier_init"() {slots = 1 : i32, count = 1 : i32, options = {offset = 0 : i32}} : () -> !gpu_tile.barrier
+  %map = "gpu_tile.make_im2col_map"(%x) {box = array<i32: 64, 64>, dims = array<i32: 0, 2>, extents = ["5"], lower = array<i32: -1>, steps = array<i32: 1>, swizzle = "128B"} : (!x) -> !gpu_tile.tensor_map
+  // expected-error @+1 {{one box holds all rows of an im2col map's copy, found 64x64}}
+  "gpu_tile.tma_load"(%map, %b, %full, %i, %i, %i, %i, %i) {cache = "normal"} : (!gpu_tile.tensor_map, !b, !gpu_tile.barrier, i32, i32, i32, i32, i32) -> ()
+  return
+}

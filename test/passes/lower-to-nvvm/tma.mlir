@@ -82,3 +82,29 @@ func.func @columns(%a: !m, %x: i32, %y: i32) attributes {tile.kernel} {
   }) {name = "load", first_warp = 0 : i32, warps = 1 : i32, registers = 0 : i32} : () -> ()
   return
 }
+
+// -----
+!x = memref<?x?x?x?xbf16, strided<[?, ?, ?, 1]>>
+!b = !gpu_tile.buffer<tensor<128x128xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,(64,2)):(64,(1,8192))">>
+!map = !gpu_tile.tensor_map
+!bar = !gpu_tile.barrier
+
+// In im2col mode: coordinates from the channel on, and offsets of 16 bits, the one along rows first;
+// the second panel is 64 channels on.
+// CHECK-LABEL: llvm.func @images(
+// CHECK-SAME: %[[IMAGE:[^:]*]]: i32, %[[Y:[^:]*]]: i32, %[[X:[^:]*]]: i32, %[[C:[^:]*]]: i32, %[[R:[^:]*]]: i32, %[[S:[^:]*]]: i32, %[[MAP:[^:]*]]: !llvm.ptr {
+// CHECK: %[[S16:.*]] = arith.trunci %[[S]] : i32 to i16
+// CHECK: %[[R16:.*]] = arith.trunci %[[R]] : i32 to i16
+// CHECK: "@$9 cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [$0], [$1, {$3, $4, $5, $6}], [$2], {$7, $8};", "r,l,r,r,r,r,r,h,h,b,~{memory}" %{{[^,]*}}, %[[MAP]], %{{[^,]*}}, %[[C]], %[[X]], %[[Y]], %[[IMAGE]], %[[S16]], %[[R16]], %
+// CHECK: %[[C2:.*]] = arith.addi %[[C]], %c64
+// CHECK: .im2col.{{.*}} %[[C2]], %[[X]], %[[Y]], %[[IMAGE]], %[[S16]], %[[R16]], %
+// CHECK: .im2col.mbarrier::complete_tx::bytes.L2::cache_hint [$0], [$1, {$3, $4, $5, $6}], [$2], {$7, $8}, $9;", "r,l,r,r,r,r,r,h,h,l,b,~{memory}"
+func.func @images(%x: !x, %image: i32, %p: i32, %q: i32, %c: i32, %r: i32, %s: i32) attributes {tile.kernel} {
+  %zero = arith.constant 0 : i32
+  %b = "gpu_tile.alloc"() {options = {offset = 1024 : i32}} : () -> !b
+  %full = "gpu_tile.barrier_init"() {slots = 1 : i32, count = 1 : i32, options = {offset = 0 : i32}} : () -> !bar
+  %map = "gpu_tile.make_im2col_map"(%x) {box = array<i32: 128, 64>, dims = array<i32: 0, 3>, extents = ["5", "7"], lower = array<i32: -1, -1>, steps = array<i32: 1, 1>, swizzle = "128B"} : (!x) -> !map
+  "gpu_tile.tma_load"(%map, %b, %full, %zero, %image, %p, %q, %c, %r, %s) {cache = "normal"} : (!map, !b, !bar, i32, i32, i32, i32, i32, i32, i32) -> ()
+  "gpu_tile.tma_load"(%map, %b, %full, %zero, %image, %p, %q, %c, %r, %s) {cache = "evict_last"} : (!map, !b, !bar, i32, i32, i32, i32, i32, i32, i32) -> ()
+  return
+}

@@ -282,3 +282,68 @@ func.func @boxes_of_nothing(%a: memref<?x?xbf16, strided<[?, 1]>>, %s: !b, %bar:
   "gpu_tile.tma_load"(%map, %s, %bar, %i, %i, %i) {cache = "normal"} : (!map, !b, !bar, i32, i32, i32) -> ()
   return
 }
+
+// -----
+func.func @im2col(%x: memref<?x?xbf16, strided<[?, 1]>>) {
+  // expected-error @below {{'gpu_tile.make_im2col_map' op an im2col map has 3 to 5 dimensions, the array has 2}}
+  %map = "gpu_tile.make_im2col_map"(%x) {box = array<i32: 128, 64>, dims = array<i32: 0, 1>, extents = [], lower = array<i32>, steps = array<i32>, swizzle = "128B"} : (memref<?x?xbf16, strided<[?, 1]>>) -> !gpu_tile.tensor_map
+  return
+}
+
+// -----
+func.func @im2col(%x: memref<?x?x?xbf16, strided<[?, ?, 1]>>) {
+  // expected-error @below {{'gpu_tile.make_im2col_map' op 'dims' must be dimensions 0 and 2, found (1, 2)}}
+  %map = "gpu_tile.make_im2col_map"(%x) {box = array<i32: 128, 64>, dims = array<i32: 1, 2>, extents = ["3"], lower = array<i32: 0>, steps = array<i32: 1>, swizzle = "128B"} : (memref<?x?x?xbf16, strided<[?, ?, 1]>>) -> !gpu_tile.tensor_map
+  return
+}
+
+// -----
+func.func @im2col(%x: memref<?x?x?xbf16, strided<[?, ?, 1]>>) {
+  // expected-error @below {{'gpu_tile.make_im2col_map' op 'extents' must have 1 entries, found ('3', '4')}}
+  %map = "gpu_tile.make_im2col_map"(%x) {box = array<i32: 128, 64>, dims = array<i32: 0, 2>, extents = ["3", "4"], lower = array<i32: 0>, steps = array<i32: 1>, swizzle = "128B"} : (memref<?x?x?xbf16, strided<[?, ?, 1]>>) -> !gpu_tile.tensor_map
+  return
+}
+
+// -----
+func.func @im2col(%x: memref<?x?x?xbf16, strided<[?, ?, 1]>>) {
+  // expected-error @below {{'gpu_tile.make_im2col_map' op 'lower' must have 1 entries, found ()}}
+  %map = "gpu_tile.make_im2col_map"(%x) {box = array<i32: 128, 64>, dims = array<i32: 0, 2>, extents = ["3"], lower = array<i32>, steps = array<i32: 1>, swizzle = "128B"} : (memref<?x?x?xbf16, strided<[?, ?, 1]>>) -> !gpu_tile.tensor_map
+  return
+}
+
+// -----
+func.func @im2col(%x: memref<?x?x?xbf16, strided<[?, ?, 1]>>) {
+  // expected-error @below {{'gpu_tile.make_im2col_map' op 'lower' must be -32767 to 32767, found (-32768,)}}
+  %map = "gpu_tile.make_im2col_map"(%x) {box = array<i32: 128, 64>, dims = array<i32: 0, 2>, extents = ["3"], lower = array<i32: -32768>, steps = array<i32: 1>, swizzle = "128B"} : (memref<?x?x?xbf16, strided<[?, ?, 1]>>) -> !gpu_tile.tensor_map
+  return
+}
+
+// -----
+func.func @im2col(%x: memref<?x?x?xbf16, strided<[?, ?, 1]>>) {
+  // expected-error @below {{'gpu_tile.make_im2col_map' op 'steps' must be 1 to 8, found (9,)}}
+  %map = "gpu_tile.make_im2col_map"(%x) {box = array<i32: 128, 64>, dims = array<i32: 0, 2>, extents = ["3"], lower = array<i32: 0>, steps = array<i32: 9>, swizzle = "128B"} : (memref<?x?x?xbf16, strided<[?, ?, 1]>>) -> !gpu_tile.tensor_map
+  return
+}
+
+// -----
+func.func @im2col(%x: memref<?x?x?xbf16, strided<[?, ?, 1]>>) {
+  // expected-error @below {{'gpu_tile.make_im2col_map' op attribute 'extents' must be an array of strings, found [3]}}
+  %map = "gpu_tile.make_im2col_map"(%x) {box = array<i32: 128, 64>, dims = array<i32: 0, 2>, extents = [3 : i64], lower = array<i32: 0>, steps = array<i32: 1>, swizzle = "128B"} : (memref<?x?x?xbf16, strided<[?, ?, 1]>>) -> !gpu_tile.tensor_map
+  return
+}
+
+// -----
+func.func @im2col_coordinates(%x: memref<?x?x?xbf16, strided<[?, ?, 1]>>, %s: !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>, %bar: !gpu_tile.barrier, %i: i32) {
+  %map = "gpu_tile.make_im2col_map"(%x) {box = array<i32: 128, 64>, dims = array<i32: 0, 2>, extents = ["3"], lower = array<i32: 0>, steps = array<i32: 1>, swizzle = "128B"} : (memref<?x?x?xbf16, strided<[?, ?, 1]>>) -> !gpu_tile.tensor_map
+  // expected-error @below {{'gpu_tile.tma_load' op expected coordinates and offsets (4), found 3}}
+  "gpu_tile.tma_load"(%map, %s, %bar, %i, %i, %i, %i) {cache = "normal"} : (!gpu_tile.tensor_map, !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>, !gpu_tile.barrier, i32, i32, i32, i32) -> ()
+  return
+}
+
+// -----
+func.func @im2col_store(%x: memref<?x?x?xbf16, strided<[?, ?, 1]>>, %s: !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>, %i: i32) {
+  %map = "gpu_tile.make_im2col_map"(%x) {box = array<i32: 128, 64>, dims = array<i32: 0, 2>, extents = ["3"], lower = array<i32: 0>, steps = array<i32: 1>, swizzle = "128B"} : (memref<?x?x?xbf16, strided<[?, ?, 1]>>) -> !gpu_tile.tensor_map
+  // expected-error @below {{'gpu_tile.tma_store' op a map in im2col mode is for loads}}
+  "gpu_tile.tma_store"(%s, %map, %i, %i, %i, %i) {combine = "none"} : (!gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>, !gpu_tile.tensor_map, i32, i32, i32, i32) -> ()
+  return
+}

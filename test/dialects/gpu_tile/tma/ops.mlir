@@ -15,6 +15,17 @@ func.func @maps(%a: !m) {
   return
 }
 
+!x = memref<?x?x?x?xbf16, strided<[?, ?, ?, 1]>>
+
+// CHECK-LABEL: @images
+func.func @images(%x: !x, %s: !s, %bar: !bar, %slot: i32, %i: i32) {
+  // CHECK: "gpu_tile.make_im2col_map"(%{{.*}}) {box = array<i32: 128, 64>, dims = array<i32: 0, 3>, extents = ["y.shape[1]", "7"], lower = array<i32: -1, 2>, steps = array<i32: 1, 8>, swizzle = "128B"} : (memref<?x?x?x?xbf16, strided<[?, ?, ?, 1]>>) -> !gpu_tile.tensor_map
+  %map = "gpu_tile.make_im2col_map"(%x) {box = array<i32: 128, 64>, dims = array<i32: 0, 3>, extents = ["y.shape[1]", "7"], lower = array<i32: -1, 2>, steps = array<i32: 1, 8>, swizzle = "128B"} : (!x) -> !map
+  // CHECK: "gpu_tile.tma_load"(%{{.*}}) {cache = "normal"} : (!gpu_tile.tensor_map, {{.*}}, !gpu_tile.barrier, i32, i32, i32, i32, i32, i32, i32) -> ()
+  "gpu_tile.tma_load"(%map, %s, %bar, %slot, %i, %i, %i, %i, %i, %i) {cache = "normal"} : (!map, !s, !bar, i32, i32, i32, i32, i32, i32, i32) -> ()
+  return
+}
+
 // CHECK-LABEL: @copies
 func.func @copies(%map: !map, %s: !s, %bar: !bar, %slot: i32, %i: i32, %j: i32) {
   // CHECK: "gpu_tile.tma_load"(%{{.*}}) {cache = "normal"}
