@@ -357,13 +357,15 @@ class _Walk:
     def _iterations(self, loop: ir.Operation, pending: Pending) -> Pending:
         counters = self._kernel.counters(loop)
         pending = pending.map(lambda access: access.first_iteration(counters))
+        first, *rest = blocks_in(loop)
         while True:
-            after = pending
-            for block in blocks_in(loop):
+            left = after = self.block(first, pending)
+            for block in rest:
                 after = self.block(block, after)
             entry = pending | after.map(lambda access: access.next_iteration(loop, counters))
             if entry == pending:
-                return pending | after
+                # A while loop is left behind its condition, a for loop with no iteration at all.
+                return left if rest else pending | after
             pending = entry
 
     def _visit(self, point: _Point, pending: Pending) -> Pending:

@@ -35,15 +35,15 @@ an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) take
    too, small tiles first, as far as the role's threads have registers. The loads stand at the end
    of the iteration, in the registers of those before, and are under way while the next multiplies.
 5. Past the last iteration the same tiles are loaded again: no access is wild, and nobody uses them.
-Does not handle: tiles whose elements come one by one in less than a register; loops over programs;
-loads in branches; what other roles load; beside rings, gathers and loads at addresses that are
-loaded. Without roles, large tiles, of which the programs of
-a multiprocessor have enough under way (rows in tiles of 8192 elements: 0.97 to 1.07 times as fast);
-loops that begin and end where memory says, maybe soon (rows of sparse matrices: 0.60 to 1.04). One
-that only ends there qualifies (parts of split attention, joined in 3.1 us for 6.0). Loops along
-rows of arrays that a tile holds, which go round once (cross-entropy of 14460 rows of 128: 4.4 us
-for 6.6, of 200000 of 160 62 for 72); where memory says how long rows are, some may be long (one of
-20000 elements among 60000 takes 167 us for 90, H200).
+Does not handle: tiles whose elements come one by one in less than a register; loops over programs
+without rings, or whose programs two sets of warps take in turn; loads in branches; what other roles
+load; beside rings, gathers and loads at addresses that are loaded. Without roles, large tiles, of
+which the programs of a multiprocessor have enough under way (rows in tiles of 8192 elements: 0.97
+to 1.07 times as fast); loops that begin and end where memory says, maybe soon (rows of sparse
+matrices: 0.60 to 1.04). One that only ends there qualifies (parts of split attention, joined in 3.1
+us for 6.0). Loops along rows of arrays that a tile holds, which go round once (cross-entropy of
+14460 rows of 128: 4.4 us for 6.6, of 200000 of 160 62 for 72); where memory says how long rows are,
+some may be long (one of 20000 elements among 60000 takes 167 us for 90, H200).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ from tilec.passes.copies.loads_ahead import (
     number_loads,
     tile_loads,
 )
-from tilec.passes.demands.kernels import HOLDS_ROWS
+from tilec.passes.demands.kernels import HOLDS_ROWS, teams_of
 from tilec.passes.layouts.components import tile_bytes
 from tilec.passes.programs.program_relations import have_uneven_loops, read_their_length
 from tilec.passes.rewriting.loops import find_loops, is_inside, is_program_loop
@@ -210,6 +210,8 @@ def _load_beside_rings(role: RoleOp, function: ir.Operation, context: PassContex
     """Applies rule 4 to the loops of a computing role."""
     room = None
     for loop in find_loops(role.operation):
+        if is_program_loop(loop) and teams_of(function) > 1:
+            continue  # the next program is another set's of warps
         near = _near(loop)
         if near and room is None:  # of the role as it came: what counts its registers takes long
             room = _room(role, function, context)

@@ -82,3 +82,27 @@ def test_what_a_cta_knows_it_passes_on(order: str) -> None:
     counted = [part.replace("COUNT", str(65 + n - 1)) for n, part in enumerate(apart)]
     found = in_turn(*counted)
     assert [f.memory for f in found] == ([] if order == "release" else ["global"])
+
+
+IN_TURN = "{SEE}bar.sync 0;" + READ + "bar.sync 0;" + WRITE + "bar.sync 0;"
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_what_a_cta_has_read_itself_is_no_read_of_another(missing: bool) -> None:
+    """Each of three reads and writes what the one before did, as under a lock: its own reads are
+    younger than what it acquired. One that acquires nothing is found."""
+    first = READ + "bar.sync 0;" + WRITE + "bar.sync 0;" + RELEASE
+    later = SEE.replace("ORDER", "relaxed") if missing else ACQUIRE
+    turns = [IN_TURN.replace("{SEE}", see) + RELEASE for see in (ACQUIRE, later)]
+    found = in_turn(first, *turns)
+    assert {f.missing.split(",")[0] for f in found} == ({"two CTAs"} if missing else set())
+
+
+def test_reads_of_several_are_waited_for() -> None:
+    """Two read, and tell a third, which has read, too, and writes; or one tells nobody."""
+    read = READ + "bar.sync 0;"
+    both = "@!%p1 bra MN;\nSN: ld.acquire.gpu.global.u32 %r8, [%rd1+256]; setp.lt.u32 %p4, %r8, 66; @%p4 bra SN;\nMN:"
+    last = both + "bar.sync 0;" + read + WRITE
+    assert in_turn(read + RELEASE, read + RELEASE, last) == []
+    (finding,) = in_turn(read + RELEASE, read + RELAXED, last)
+    assert finding.missing.startswith("two CTAs")

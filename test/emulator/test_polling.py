@@ -31,6 +31,18 @@ POLL_BESIDE_A_COPY = (
     "@%p3 bra poll; ret; }\n"
 )
 """CTA 0 polls until CTA 1 has written what a copy brings it."""
+WORK_BETWEEN_POLLS = (
+    HEAD + ".visible .entry k(.param .u64 flag) {\n"
+    ".reg .pred %p<4>; .reg .b32 %r<6>; .reg .b64 %d<5>; ld.param.u64 %d1, [flag];\n"
+    "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 2; @%p1 bra last;\n"
+    "setp.eq.u32 %p1, %r1, 1; @%p1 bra work;\n"
+    "first: ld.acquire.gpu.global.u32 %r2, [%d1]; setp.eq.u32 %p2, %r2, 0; @%p2 bra first; ret;\n"
+    "work: mov.u32 %r3, 0;\n"
+    "more: add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 500; @%p3 bra more;\n"
+    "st.release.gpu.global.u32 [%d1], %r3; ret;\n"
+    "last: ld.acquire.gpu.global.u32 %r2, [%d1]; setp.eq.u32 %p2, %r2, 0; @%p2 bra last; ret; }\n"
+)
+"""CTAs 0 and 2 poll, in front of and behind the instructions at which CTA 1 is."""
 
 
 @pytest.mark.parametrize("mode", ["eager", "late"])
@@ -64,3 +76,12 @@ def test_copies_end_while_others_poll(mode: str) -> None:
     result = program.run("k", grid=(2, 1, 1), block=1, args=[a, flag], mode=mode)
     assert not [finding for finding in result.findings if finding.kind == "deadlock"]
     assert flag[0] == 7
+
+
+@pytest.mark.parametrize("mode", ["eager", "late", "check"])
+def test_who_stands_between_pollers_has_turns(mode: str) -> None:
+    flag = np.zeros(1, np.int32)
+    program = load(WORK_BETWEEN_POLLS)
+    result = program.run("k", grid=(3, 1, 1), block=1, args=[flag], mode=mode)
+    assert not result.findings
+    assert flag[0] == 500

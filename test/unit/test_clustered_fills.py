@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from checked_calls import assert_right, empty, normal
 
 import tilec
 import tilec.language as tl
+from tilec.examples.convolution import convolve, reference
 from tilec.examples.running import poisoned
 
 
@@ -40,3 +42,20 @@ def test_a_copy_is_ordered_behind_the_one_that_it_overwrites(
     centered.on(f"emulator:{mode}")(a, b, c)
     left, right = a.astype(np.int64), b.astype(np.int64)
     np.testing.assert_array_equal(c, left @ right.T - right.sum(1))
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
+@pytest.mark.parametrize("sizes", [(2, 7, 9, 40), (3, 9, 10, 64)])
+def test_gathers_beside_a_shared_tile(
+    sizes: tuple[int, ...], target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pixels of a convolution by cp.async, its weights by copies that a cluster shares."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    x, w = normal(*sizes), normal(3, 3, sizes[3], 72, seed=1)
+    expected = reference(x, w, 1, 1)
+    kernel, tiles = convolve.demanding(cluster=2), {"PAD": 1, "BM": 64, "BN": 64, "BK": 32}
+    y = empty(*expected.shape, dtype=np.float16)
+    ptx = kernel.compiled(x, w, y, **tiles).ptx
+    assert "cp.async.cg" in ptx
+    assert "multicast::cluster" in ptx
+    assert_right(kernel, [x, w, y], {2: expected}, 1e-3, **tiles)

@@ -175,6 +175,34 @@ def test_attention(causal: bool) -> None:
     assert_in_turn(there.compiled(q, k, v, o, 0.125, D=32, CAUSAL=causal, BM=64, BN=32))
 
 
+@tilec.kernel(grid=lambda q, BM: (tl.cdiv(q.shape[0], BM), 3))
+def weighted(
+    q: tl.array, k: tl.array, c: tl.array, weight: tl.array, BM: tl.const = 64, BN: tl.const = 32
+):
+    """Rows of relu(q @ k^T) @ k, q held by a program, by a number of its head."""
+    m, head = tl.program_id(0) * BM, tl.program_id(1)
+    x, scale = tl.load(q, (m, 0), (BM, 64)), tl.load(weight, head, ())
+    acc = tl.zeros((BM, 64), tl.f32)
+    for n in tl.range(0, k.shape[0], BN):
+        keys = tl.load(k, (n, 0), (BN, 64))
+        acc = tl.dot(tl.maximum(tl.dot(x, keys.T) * scale, 0.0).to(q.dtype), keys, acc)
+    tl.store(c, (head, m, 0), acc.to(c.dtype), dims=(1, 2))
+
+
+def test_a_number_of_each_program_is_loaded_by_who_runs_it() -> None:
+    """Loaded a program ahead it would be the other set's."""
+    q, k = normal(200, 64), normal(136, 64, seed=1)
+    weight = np.array([0.1, -0.2, 0.3], np.float32)
+    score = np.maximum(exact(q) @ exact(k).T * weight[:, None, None], 0)
+    expected = score @ exact(k)
+    for mode in modes():
+        c = poisoned(expected.shape, np.float32)
+        there = in_turn(weighted, persistent=True).on(f"emulator:{mode}")
+        there(q, k, c, weight)
+        np.testing.assert_allclose(c, expected, rtol=0, atol=1e-2 * np.abs(expected).max())
+    assert_in_turn(there.compiled(q, k, c, weight))
+
+
 def test_cooperative_changes_nothing() -> None:
     specs = [f"{name}:bf16[?:8,?:8;?:8,1]" for name in "abc"]
     plain, named = (

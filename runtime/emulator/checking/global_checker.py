@@ -220,15 +220,15 @@ class GlobalChecker:
         if not last.any():
             return
         marks = np.broadcast_to(marks, cells.shape)
-        for before in (last, shadow.other_read[cells]):
+        for before, when in shadow.readers(cells, self.team):
             found = of_others(before, marks)
             if found.any():
-                when = shadow.read_time[cells[found]]
-                self._require_order(before[found], when, marks[found], "write")
+                self._require_order(before[found], when[found], marks[found], "write")
         several = shadow.shared[cells]
         if several.any():  # some of them are forgotten
             cta = self._cta_of(marks[several])
-            late = self.acquired[cta] <= shadow.read_time[cells[several]]
+            when = shadow.read_time_beside(cells[several], marks[several], self.team)
+            late = self.acquired[cta] <= when
             late &= marks[several] & ATOMIC == 0
             self._report(last[several][late], marks[several][late], "write", _CTAS)
 

@@ -66,6 +66,8 @@ class GlobalShadow:
         self.read = np.zeros(cells, np.int64)
         self.other_read = np.zeros(cells, np.int64)
         self.read_time = np.zeros(cells, np.int32)
+        self.foreign_time = np.zeros(cells, np.int32)
+        """Of the last read by another cluster than that of `read`."""
         self.shared = np.zeros(cells, np.bool_)  # read by several clusters
 
     def width(self, size: int) -> int:
@@ -80,19 +82,38 @@ class GlobalShadow:
 
     def note_reads(self, cells: np.ndarray, marks: np.ndarray, time: int, team: int) -> None:
         """Cells are read; a cluster has `team` warps."""
-        before = self.read[cells]
+        before, when = self.read[cells], self.read_time[cells]
         self.read[cells] = marks
         self.read_time[cells] = time
         if before.any():
             others = of_others(before, marks)
-            where = cells[others]
-            self.other_read[where] = before[others]
-            self.shared[where] |= strange(before[others], marks[others], team)
+            self._note_others(cells[others], before[others], marks[others], when[others], team)
         lost = of_others(self.read[cells], marks)
         if lost.any():  # several warps read a cell in one instruction
             where = cells[lost]
-            self.other_read[where] = marks[lost]
-            self.shared[where] |= strange(self.read[where], marks[lost], team)
+            self._note_others(where, marks[lost], self.read[where], time, team)
+
+    def _note_others(
+        self, cells: np.ndarray, others: np.ndarray, last: np.ndarray, when: np.ndarray | int,
+        team: int,
+    ) -> None:  # fmt: skip
+        """Cells were read by other warps than those that read them last, at these times."""
+        self.other_read[cells] = others
+        foreign = strange(others, last, team)
+        self.shared[cells] |= foreign
+        self.foreign_time[cells[foreign]] = when if isinstance(when, int) else when[foreign]
+
+    def readers(self, cells: np.ndarray, team: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The marks of `read`, and of `other_read`, with their times: where both are of a cluster,
+        its last."""
+        last, other, when = self.read[cells], self.other_read[cells], self.read_time[cells]
+        before = np.where(strange(last, other, team), self.foreign_time[cells], when)
+        return [(last, when), (other, before)]
+
+    def read_time_beside(self, cells: np.ndarray, marks: np.ndarray, team: int) -> np.ndarray:
+        """Times of the last reads by other clusters than those of marks."""
+        foreign = strange(self.read[cells], marks, team)
+        return np.where(foreign, self.read_time[cells], self.foreign_time[cells])
 
 
 @dataclass(frozen=True)

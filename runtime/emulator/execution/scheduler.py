@@ -233,14 +233,15 @@ class Scheduler:
         self.turn += 1
         if self.polling.is_long:
             self._let_time_pass()
-            return max(self.ready)
-        return max(self.ready) if self.turn % _PATIENCE == 0 else min(self.ready)
+            return self.polling.next_turn(self.ready)
+        in_turn = self.turn % _PATIENCE == 0
+        return self.polling.next_turn(self.ready) if in_turn else min(self.ready)
 
     def _let_time_pass(self) -> None:
         """Somebody polls: asynchronous work goes on meanwhile. Without any, the launch may hang."""
         if self.polling.let_time_pass():
             self._wake()
-        elif self.polling.hangs():
+        elif self.polling.hangs(self.ready):
             self._deadlock()
 
     def add(self, pc: int, mask: np.ndarray) -> None:
