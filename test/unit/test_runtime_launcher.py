@@ -122,6 +122,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, fake: FakeDriver) -> Iterator[Fak
         Tensor=FakeTensor,
         strided="strided",
         is_grad_enabled=lambda: getattr(fake, "records", False),
+        compiler=SimpleNamespace(is_compiling=lambda: False),
         autograd=SimpleNamespace(forward_ad=SimpleNamespace(_current_level=-1)),
         _C=SimpleNamespace(
             _cuda_getCurrentRawStream=lambda index: 0x500 + index,
