@@ -51,6 +51,7 @@ def declared_wrongly() -> None:
 
 
 X = np.ones(32, np.float32)
+M = np.ones((2, 3), np.float32)
 ERRORS = (tilec.CompileError, TypeError, RuntimeError)
 MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "a misspelt function": (lambda: misspelt(X), "did you mean 'load'?"),
@@ -68,6 +69,9 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "an array for a number": (lambda: scaled(X, X, np.array(2.0)), r"\(s: float\), or read it"),
     "a race": (lambda: races.check(X, X.copy()), "race on global memory"),
     "an assertion": (lambda: asserts(X), "too small"),
+    "a product": (lambda: tilec.ops.matmul(M, M), "argument 'b': expected 3 rows"),
+    "attention": (lambda: tilec.ops.attention(M, M, M), r"argument 'q': expected \(batch"),
+    "a product in a report": (lambda: tilec.ops.matmul_report(M, M), "argument 'b': expected 3"),
     "parameters": (declared_wrongly, r"'\*arrays' parameters"),
 }  # fmt: skip
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tilec.messages.tracebacks import short_traceback
 from tilec.ops.attention_launch import launch_attention
 from tilec.ops.attention_options import Asked, Options
 from tilec.ops.plain_product import GradientWanted
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+@short_traceback
 def attention(
     q: Any,
     k: Any,

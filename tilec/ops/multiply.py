@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tilec.messages.tracebacks import short_traceback
 from tilec.ops.multiply_plan import Options, settled_names
 from tilec.ops.plain_product import GradientWanted, multiply_plain, refuse_gradients
 from tilec.ops.scaled_product import multiply_scaled
@@ -14,6 +15,7 @@ from tilec.runtime.errors import ArgumentError, TracedTensorError
 from tilec.runtime.streams import stream_number
 
 
+@short_traceback
 def matmul(
     a: Any,
     b: Any,
