@@ -81,7 +81,7 @@ def _in_notebook() -> list[str]:
     """What IPython shows of a mistake, which it notes first (`sys.last_value`): of each of the
     author's frames the line, then the message. IPython's own way has five lines of each, and ours
     among them where it raises."""
-    error: BaseException = sys.last_value
+    error: Any = sys.last_value
     shell: Any = sys.modules["IPython"].get_ipython()
     frames = _of_author(error.__traceback__)
     return shell.InteractiveTB.structured_traceback(type(error), error, frames, context=1)
