@@ -24,7 +24,7 @@ from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.context import current_device
 from tilec.runtime.cuda.driver import device_count
 from tilec.runtime.cuda.known_lists import KnownLists
-from tilec.runtime.cuda.list_tables import PlacedList
+from tilec.runtime.cuda.list_tables import PlacedList, use_tables
 from tilec.runtime.cuda.plan import Plan, place_programs, run_in_context
 from tilec.runtime.cuda.reader import Reader
 from tilec.runtime.errors import ArgumentError
@@ -62,6 +62,7 @@ def _tilec_call({signature}):
         _tilec_pack(_tilec_block, 0, {changing})
         {watch}
         {refuse}
+        {use}
     except Exception:
         _tilec_plan = None
     if _tilec_plan is None or _tilec_unknown:
@@ -175,6 +176,7 @@ def build_fast_call(
         key=_tuple([*_array_keys(arrays, readers, pointers), *_value_keys(arguments)]),
         watch=f"if {changed}: _tilec_plan = None" if outside else "",
         refuse=_refused(arrays, readers, pointers),
+        use=_used([arrays[number] for _, number in lists], stream),
         changing=", ".join([*pointers, *scalars]),
         whole_way=_whole_way(arguments, 8),
         whole_way_too=_whole_way(arguments, 12),
@@ -207,6 +209,14 @@ def _refused(arrays: Sequence[str], readers: Sequence[Reader], pointers: Sequenc
     return f"if {wrong}: _tilec_plan = None"
 
 
+def _used(lists: Sequence[str], stream: str) -> str:
+    """A statement that keeps the tables of lists for the launch."""
+    if not lists:
+        return ""
+    number = f"{stream} if stream is None else _tilec_stream_number(stream)"
+    return f"_tilec_use_tables({_tuple(lists)}, {number})"
+
+
 def _array_keys(
     arrays: Sequence[str], readers: Sequence[Reader], pointers: Sequence[str]
 ) -> list[str]:
@@ -236,6 +246,7 @@ def _environment(readers: Sequence[Reader]) -> tuple[str, str, dict[str, Any]]:
         "place_programs": place_programs,
         "run_in_context": run_in_context,
         "stream_number": stream_number,
+        "use_tables": use_tables,
     }
     frameworks = sorted({reader.framework for reader in readers} - {""})
     stream = "0"
