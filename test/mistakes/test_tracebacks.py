@@ -139,6 +139,14 @@ def test_ipython_shows_less_than_twelve_lines(capsys: pytest.CaptureFixture[str]
     shells.InteractiveShell.clear_instance()
 
 
+def test_a_misspelt_name_of_the_package_ends_at_the_author_s_line() -> None:
+    with pytest.raises(AttributeError, match="module 'tilec' has no attribute 'kernl'") as caught:
+        tilec.kernl  # noqa: B018
+    assert hasattr(caught.value, "_render_traceback_")
+    *_, last = traceback.walk_tb(caught.value.__traceback__)
+    assert last[0].f_locals["__tracebackhide__"]
+
+
 def test_no_frame_of_a_mistake_keeps_it() -> None:
     """What a failed call was given is free when the error is, with no collection of cycles."""
     array = np.ones(33, np.float32)[1:]
