@@ -68,11 +68,14 @@ def _tilec_call({signature}):
     if _tilec_plan is None or _tilec_unknown:
         {whole_way}
     if grid is not None or _tilec_grid_of_scalars is not None:
-        _tilec_grid = (_tilec_grid_of_scalars({scalars}) if grid is None
-                       else _tilec_check_grid(grid))
-        if 0 in _tilec_grid:
-            return
-        _tilec_grid = _tilec_place_programs(_tilec_plan, _tilec_grid)
+        try:
+            _tilec_grid = (_tilec_grid_of_scalars({scalars}) if grid is None
+                           else _tilec_check_grid(grid))
+            if 0 in _tilec_grid:
+                return
+            _tilec_grid = _tilec_place_programs(_tilec_plan, _tilec_grid)
+        except Exception:
+            _tilec_grid = None
         if _tilec_grid is None:
             {whole_way_too}
     stream = {stream} if stream is None else _tilec_stream_number(stream)
