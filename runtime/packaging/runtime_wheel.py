@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib
 import os
+import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -17,10 +19,8 @@ from typing import Any
 
 from setuptools import build_meta
 
-try:
-    import tomllib
-except ImportError:  # Python 3.10
-    import tomli as tomllib
+# Python 3.10 has none.
+tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 HERE = Path(__file__).resolve().parents[1]
 OF_TILEC = ("Name:", "Requires-Dist:", "Provides-Extra:")
