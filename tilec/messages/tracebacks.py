@@ -21,6 +21,8 @@ R = TypeVar("R")
 F = TypeVar("F", bound=Any)
 
 VARIABLE = "TILEC_TRACEBACK"
+CALL = "<call of"
+"""How the file of a function without source begins."""
 
 
 def short_traceback(function: Callable[P, R]) -> Callable[P, R]:
@@ -31,7 +33,7 @@ def short_traceback(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*arguments, **named)
         except Exception as error:
-            if not _is_shortened(error):
+            if not is_shortened(error):
                 raise
             __tracebackhide__ = True  # what IPython and pytest ask a frame for
             raise shortened(error) from None
@@ -51,7 +53,7 @@ def returned_mistake(function: Callable[P, None]) -> Callable[P, list[Exception]
         try:
             function(*arguments, **named)
         except Exception as error:
-            if not _is_shortened(error):
+            if not is_shortened(error):
                 raise
             return [shortened(error)]
         return None
@@ -60,14 +62,15 @@ def returned_mistake(function: Callable[P, None]) -> Callable[P, list[Exception]
 
 
 def without_source(function: F, name: str | None = None) -> F:
-    """Decorator of a function between authors and what is decorated above, at no cost of a call:
-    tracebacks show it by its name alone. `name`: another one."""
+    """Decorator of a function that authors call: tracebacks show it by its name alone. `name`:
+    another one. It costs nothing at a call, where `short_traceback` costs up to 0.5 us."""
     code, name = function.__code__, name or function.__name__
-    function.__code__ = code.replace(co_name=name, co_filename=f"<call of {name}>")
+    function.__code__ = code.replace(co_name=name, co_filename=f"{CALL} {name}>")
     return function
 
 
-def _is_shortened(error: Exception) -> bool:
+def is_shortened(error: Exception) -> bool:
+    """Whether an error leaves us without the frames that it has come through."""
     return getattr(error, "is_mistake", False) and os.environ.get(VARIABLE) != "full"
 
 
@@ -92,6 +95,8 @@ def _of_author(found: TracebackType | None) -> TracebackType | None:
     if found is None:
         return None
     rest = _of_author(found.tb_next)
-    if found.tb_frame.f_locals.get("__tracebackhide__") is True:
+    frame = found.tb_frame
+    is_ours = frame.f_code.co_filename.startswith(CALL)
+    if is_ours or frame.f_locals.get("__tracebackhide__") is True:
         return rest
     return TracebackType(rest, found.tb_frame, found.tb_lasti, found.tb_lineno)
