@@ -62,6 +62,11 @@ class Artefact(Launcher):
         arguments = [LaunchArgument(p.name, p.kind) for p in self.kernels[0].parameters]
         super().__init__(name, arguments, self._pick, device)
 
+    def __repr__(self) -> str:
+        arguments = ", ".join(argument.name for argument in self.arguments)
+        targets = ", ".join(dict.fromkeys(kernel.target for kernel in self.kernels))
+        return f"<artefact {self.name}({arguments}) for {targets}>"
+
     def _pick(
         self, device: Any, bound: Mapping[str, Any], grid: Grid | None = None
     ) -> CompiledKernel:

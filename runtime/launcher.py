@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from tilec.executable.grid import Grid, GridRule, check_grid, compile_grid
 from tilec.executable.kernel import LISTS, CompiledKernel, Parameter
 from tilec.executable.thread_lock import ThreadLock
+from tilec.messages.tracebacks import returned_mistake
 from tilec.runtime.array_list import ArrayList, describe_list
 from tilec.runtime.arrays import CUDA, UNKNOWN_DEVICE, ArrayView, describe
 from tilec.runtime.cuda.context import device_of_pointer
@@ -36,7 +37,6 @@ from tilec.runtime.launch_argument import (
 from tilec.runtime.outside import Outside
 from tilec.runtime.scalars import check_scalar
 from tilec.runtime.streams import DEFAULT_STREAM, current_stream_of, stream_number
-from tilec.runtime.tracebacks import short_traceback
 from tilec.runtime.traced_calls import traceable
 from tilec.runtime.traced_values import any_traced, new_number
 
@@ -133,7 +133,7 @@ class Launcher:
         with self._alone.lock:
             return self._resolve(device, bound).written()
 
-    @short_traceback
+    @returned_mistake
     def _launch(self, values: tuple[Any, ...], grid: Any, stream: Any) -> None:
         """The whole way, for what the generated function has not seen: one value an argument."""
         if any_traced(values):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from typing import Any, TypeVar
 
+from tilec.messages.tracebacks import without_source
 from tilec.runtime.traced_values import recordable
 from tilec.runtime.when_imported import when_imported
 
@@ -43,6 +44,7 @@ def _make_callable(kind: Any, *, is_watched: bool) -> None:
     run: Any = kind.__dict__["run"]
 
     def __call__(self: Any, *arguments: Any, **named: Any) -> None:
+        __tracebackhide__ = True
         if sys.modules["torch"].compiler.is_compiling():
             # Needs torch, which is optional; and Dynamo follows a statement, not importlib.
             from tilec.runtime.torch_operator import launch_traced
@@ -52,7 +54,7 @@ def _make_callable(kind: Any, *, is_watched: bool) -> None:
         else:
             run.__get__(self)(*arguments, **named)
 
-    kind.__call__ = __call__ if is_watched else run
+    kind.__call__ = without_source(__call__) if is_watched else run
 
 
 watch()

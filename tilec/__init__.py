@@ -68,10 +68,11 @@ def _loaded(name: str) -> Any:
     if name in packages:
         return importlib.import_module(packages[name])
     if name not in _LAZY:
+        __tracebackhide__ = True
+        tracebacks = importlib.import_module("tilec.messages.tracebacks")
         text = f"module 'tilec' has no attribute {name!r}"
-        raise AttributeError(
-            text, name=name, obj=sys.modules[__name__]
-        )  # Python guesses from these
+        # Python guesses from these.
+        raise tracebacks.shortened(AttributeError(text, name=name, obj=sys.modules[__name__]))
     module, attribute = _LAZY[name]
     value = getattr(importlib.import_module(module), attribute)
     globals()[name] = value

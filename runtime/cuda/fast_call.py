@@ -19,31 +19,38 @@ from typing import Any
 
 from tilec.executable.grid import Grid, check_grid
 from tilec.executable.kernel import LISTS
+from tilec.messages.tracebacks import returned_mistake, without_source
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.context import current_device
 from tilec.runtime.cuda.driver import device_count
 from tilec.runtime.cuda.known_lists import KnownLists
-from tilec.runtime.cuda.list_tables import PlacedList
+from tilec.runtime.cuda.list_tables import PlacedList, use_tables
 from tilec.runtime.cuda.plan import Plan, place_programs, run_in_context
 from tilec.runtime.cuda.reader import Reader
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launch_argument import REQUIRED, RESERVED, LaunchArgument
 from tilec.runtime.outside import Outside, expression
 from tilec.runtime.streams import current_stream_in, stream_number
-from tilec.runtime.tracebacks import short_traceback
 from tilec.terms.demands import demand_help
 
 MAX_PLANS = 4096
 """Plans kept per thread; a program with ever new shapes starts over rather than growing."""
 
-Launch = Callable[[tuple[Any, ...], Any, Any], None]
+Launch = Callable[[tuple[Any, ...], Any, Any], list[Exception] | None]
+"""The whole way: arguments, grid, stream. Gives the author's mistake, which the function raises."""
 
 _SLOW_CALL = """\
 def _tilec_call({signature}):
-    __tracebackhide__ = True
-    if _tilec_unknown:
-        _tilec_refuse_keyword(_tilec_unknown)
-    _tilec_whole_way({values}, grid, stream)
+    {whole_way}
+"""
+
+_WHOLE_WAY = """\
+__tracebackhide__ = True  # a frame without a source, which IPython and pytest leave out
+_tilec_wrong = (_tilec_refuse_keyword(_tilec_unknown) if _tilec_unknown else
+                _tilec_whole_way({values}, grid, stream))
+if _tilec_wrong:
+    raise _tilec_wrong.pop() from None
+return
 """
 
 _CALL = """\
@@ -55,21 +62,22 @@ def _tilec_call({signature}):
         _tilec_pack(_tilec_block, 0, {changing})
         {watch}
         {refuse}
+        {use}
     except Exception:
         _tilec_plan = None
     if _tilec_plan is None or _tilec_unknown:
-        __tracebackhide__ = True  # a frame without a source, which IPython and pytest leave out
-        if _tilec_unknown:
-            _tilec_refuse_keyword(_tilec_unknown)
-        return _tilec_whole_way({values}, grid, stream)
+        {whole_way}
     if grid is not None or _tilec_grid_of_scalars is not None:
-        _tilec_grid = (_tilec_grid_of_scalars({scalars}) if grid is None
-                       else _tilec_check_grid(grid))
-        if 0 in _tilec_grid:
-            return
-        _tilec_grid = _tilec_place_programs(_tilec_plan, _tilec_grid)
+        try:
+            _tilec_grid = (_tilec_grid_of_scalars({scalars}) if grid is None
+                           else _tilec_check_grid(grid))
+            if 0 in _tilec_grid:
+                return
+            _tilec_grid = _tilec_place_programs(_tilec_plan, _tilec_grid)
+        except Exception:
+            _tilec_grid = None
         if _tilec_grid is None:
-            return _tilec_whole_way({values}, grid, stream)
+            {whole_way_too}
     stream = {stream} if stream is None else _tilec_stream_number(stream)
     if (_tilec_launch.stream != stream or
             _tilec_launch.grid is not _tilec_grid and _tilec_launch.grid != _tilec_grid):
@@ -132,7 +140,7 @@ def build_slow_call(
     name: str, arguments: Sequence[LaunchArgument], launch: Launch
 ) -> Callable[..., None]:
     """A function with the kernel's signature that takes every call the whole way."""
-    text = _SLOW_CALL.format(signature=_signature(arguments), values=_tuple(_names(arguments)))
+    text = _SLOW_CALL.format(signature=_signature(arguments), whole_way=_whole_way(arguments, 4))
     return _compile(name, text, arguments, {"whole_way": launch})["_tilec_call"]
 
 
@@ -171,8 +179,10 @@ def build_fast_call(
         key=_tuple([*_array_keys(arrays, readers, pointers), *_value_keys(arguments)]),
         watch=f"if {changed}: _tilec_plan = None" if outside else "",
         refuse=_refused(arrays, readers, pointers),
+        use=_used([arrays[number] for _, number in lists], stream),
         changing=", ".join([*pointers, *scalars]),
-        values=_tuple(_names(arguments)),
+        whole_way=_whole_way(arguments, 8),
+        whole_way_too=_whole_way(arguments, 12),
         scalars=_tuple(scalars),
         stream=stream,
         elsewhere=elsewhere,
@@ -180,6 +190,12 @@ def build_fast_call(
     local = threading.local()
     made = _compile(name, text, arguments, names | watched | {"whole_way": launch, "local": local})
     return FastCall(made["_tilec_call"], made["_tilec_key"], local, lists)
+
+
+def _whole_way(arguments: Sequence[LaunchArgument], indented: int) -> str:
+    """Statements that take a call the whole way, as a block that is indented so far."""
+    text = _WHOLE_WAY.format(values=_tuple(_names(arguments)))
+    return text.rstrip().replace("\n", "\n" + " " * indented)
 
 
 def _refused(arrays: Sequence[str], readers: Sequence[Reader], pointers: Sequence[str]) -> str:
@@ -194,6 +210,14 @@ def _refused(arrays: Sequence[str], readers: Sequence[Reader], pointers: Sequenc
         f" or ({' or '.join(recorded)}) and _tilec_grad_enabled()"
     )
     return f"if {wrong}: _tilec_plan = None"
+
+
+def _used(lists: Sequence[str], stream: str) -> str:
+    """A statement that keeps the tables of lists for the launch."""
+    if not lists:
+        return ""
+    number = f"{stream} if stream is None else _tilec_stream_number(stream)"
+    return f"_tilec_use_tables({_tuple(lists)}, {number})"
 
 
 def _array_keys(
@@ -225,6 +249,7 @@ def _environment(readers: Sequence[Reader]) -> tuple[str, str, dict[str, Any]]:
         "place_programs": place_programs,
         "run_in_context": run_in_context,
         "stream_number": stream_number,
+        "use_tables": use_tables,
     }
     frameworks = sorted({reader.framework for reader in readers} - {""})
     stream = "0"
@@ -263,11 +288,11 @@ def _compile(
     exec(compile(text, f"<call of {name}>", "exec"), namespace)
     call = namespace["_tilec_call"]
     call.__name__ = call.__qualname__ = name
-    call.__code__ = call.__code__.replace(co_name=name)  # which tracebacks show
+    without_source(call, name)
     return namespace
 
 
-@short_traceback
+@returned_mistake
 def _refuse_keyword(kernel: str, known: str, unknown: Iterable[str]) -> None:
     """ArgumentError for a keyword that a call does not take."""
     name = next(iter(unknown))

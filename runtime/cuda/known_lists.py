@@ -18,7 +18,7 @@ from operator import or_
 from typing import Any
 
 from tilec.runtime.cuda.context import context_of
-from tilec.runtime.cuda.list_tables import PlacedList, moved, tables_of
+from tilec.runtime.cuda.list_tables import PlacedList, moved
 from tilec.runtime.streams import current_stream, stream_number
 
 MOST_LISTS = 64
@@ -69,15 +69,15 @@ class KnownLists:
         _keep(form, _addresses(values), placed)
 
     def __call__(self, values: Any, stream: Any) -> PlacedList:
-        """The list, for a launch on a stream (None: torch's current one). KeyError if it is not
-        known."""
+        """The list, for a launch on a stream (None: torch's current one), whose table may have been
+        freed (`use_tables`). KeyError if it is not known."""
         form = self._find(values)
         pointers = _addresses(values)
         found, known = form.lists.get(pointers), form.placed
+        if found is not None and found.table.is_alive:
+            return found
         index = known.device[1]
         number = current_stream("torch", index) if stream is None else stream_number(stream)
-        if found is not None and tables_of(context_of(index)).use(found.table, number):
-            return found
         if reduce(or_, pointers) % known.common.align:
             raise KeyError("pointers of another alignment")
         found = moved(context_of(index), known, pointers, number)

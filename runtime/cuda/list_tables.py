@@ -13,12 +13,12 @@ import threading
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from tilec.executable.kernel import Parameter
 from tilec.runtime.array_list import ArrayList, rows_of, table_of
-from tilec.runtime.cuda.context import CudaContext
+from tilec.runtime.cuda.context import CudaContext, context_of
 from tilec.runtime.cuda.driver import check
 
 MOST_BYTES = 64 << 20
@@ -58,25 +58,34 @@ class TableStore:
                     self._free_unused(stream)
                 found = self._tables[content] = self._copied(content)
                 self._bytes += found.bytes
-            self._use(found, stream)
+            found.round = self.round
+            found.is_kept = found.is_kept or self._is_captured(stream)
             return found
 
-    def use(self, table: Table, stream: int) -> bool:
-        """Whether a table is there still; then it is for a launch on this stream."""
+    def use(self, tables: Sequence[Table], stream: int) -> bool:
+        """Whether all these tables are there still; then they are for a launch on this stream."""
         with self._lock:
-            if table.is_alive:
+            if not all([table.is_alive for table in tables]):
+                return False
+            if not all([table.is_kept for table in tables]):
                 with self._context.entered():
-                    self._use(table, stream)
-            return table.is_alive
-
-    def _use(self, table: Table, stream: int) -> None:
-        table.round = self.round
-        table.is_kept = table.is_kept or self._is_captured(stream)
+                    is_captured = self._is_captured(stream)
+                for table in tables:
+                    table.is_kept = table.is_kept or is_captured
+            for table in tables:
+                table.round = self.round
+            return True
 
     def _is_captured(self, stream: int) -> bool:
         driver = self._context.driver
         status = check(driver.cuStreamIsCapturing(stream), "asking whether a stream is captured")
         return status != driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
+
+    @cached_property
+    def _stream(self) -> Any:
+        """The stream that copies tables."""
+        flags = self._context.driver.CUstream_flags.CU_STREAM_NON_BLOCKING
+        return check(self._context.driver.cuStreamCreate(flags), "creating a stream")
 
     def _copied(self, content: bytes) -> Table:
         """A new table. The thread's calls are no part of a capture that goes on meanwhile (CUDA
@@ -86,13 +95,11 @@ class TableStore:
         before = check(driver.cuThreadExchangeStreamCaptureMode(relaxed), "leaving a capture")
         try:
             pointer = int(check(driver.cuMemAlloc(size), f"allocating {size} bytes for a list"))
-            flags = driver.CUstream_flags.CU_STREAM_NON_BLOCKING
-            stream = check(driver.cuStreamCreate(flags), "creating a stream")
+            stream = self._stream
             host = ctypes.create_string_buffer(content, size)
             copied = driver.cuMemcpyHtoDAsync(pointer, ctypes.addressof(host), size, stream)
             check(copied, "copying the table of a list")
             check(driver.cuStreamSynchronize(stream), "copying the table of a list")
-            check(driver.cuStreamDestroy(stream), "destroying a stream")
         finally:
             check(driver.cuThreadExchangeStreamCaptureMode(before), "going on with a capture")
         return Table(pointer, size)
@@ -128,6 +135,13 @@ class PlacedList(ArrayList):
 
     table: Table = field(default=_NO_TABLE, repr=False)
     words: Any = field(default=None, repr=False)
+
+
+def use_tables(lists: Sequence[PlacedList], stream: int) -> None:
+    """Keeps the tables of lists that a launch on a stream reads. KeyError where one is gone."""
+    store = tables_of(context_of(lists[0].device[1]))
+    if not store.use([one.table for one in lists], stream):
+        raise KeyError("a table that was freed")
 
 
 def with_tables(

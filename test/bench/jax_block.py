@@ -4,18 +4,24 @@
     python test/bench/jax_block.py --tiny    # on the emulator: that it is right
 
 Products with their epilogues, attention, RMS norm and the loss are tilec's, the rest is XLA's. The
-loss, and the gradients by all weights, are compared with XLA's in f32 before anything is timed.
+loss, and the gradients by all weights, are compared with XLA's in f32 on the CPU before anything is
+timed. A line says what each program took to compile; XLA tries out many ways for each of its own
+products on the GPU, which may take minutes: those that are not ready in time are left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import math
 import os
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotInTime
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +41,10 @@ EPS = 1e-6
 PROGRAMS = 264
 """Partial sums of a norm's weight, two a multiprocessor of an H200; not timed."""
 ROUNDS, CALLS = 7, 20
+SECONDS = 90.0
+"""For all of it, on a machine of 16 cores."""
+GRACE = 30.0
+"""Seconds behind these, after which a call that never ends is shown and given up."""
 FURTHER = 2.0
 """How much further than XLA's bf16 ours may be from f32: sums are taken in another order."""
 
@@ -160,6 +170,11 @@ def new_weights(width: int, vocabulary: int) -> dict[str, Any]:
     return {name: jnp.asarray(value, jnp.bfloat16) for name, value in w.items()}
 
 
+def told(since: float, text: str) -> None:
+    """Prints a line as soon as it is known, with the seconds since the beginning."""
+    print(f"{time.monotonic() - since:6.1f} s  {text}", flush=True)
+
+
 def apart(found: Any, expected: Any) -> float:
     """The largest of the arrays' errors, in the mean square, relative to their values."""
     pairs = zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True)
@@ -180,51 +195,125 @@ def milliseconds(ways: dict[str, Any], arguments: tuple[Any, ...]) -> dict[str, 
     return {name: statistics.median(found) for name, found in times.items()}
 
 
-def compare(options: argparse.Namespace, with_gradients: bool) -> bool:
-    """Whether ours is right; prints how far each is off, and what a call takes."""
-    rng = np.random.default_rng(1)
-    weights = new_weights(options.width, options.vocabulary)
-    shape = (options.batch, options.length)
-    tokens = jnp.asarray(rng.integers(options.vocabulary, size=shape), jnp.int32)
-    arguments = weights, tokens, (3 * tokens + 1) % options.vocabulary
-    made = {"tilec": OURS, "XLA": XLAS, "XLA, cuDNN": CUDNNS}
-    if options.tiny:
-        made.pop("XLA, cuDNN")
-    gradients = jax.value_and_grad if with_gradients else lambda function: function
-    ways = {n: jax.jit(gradients(loss_of(o, options.heads))) for n, o in made.items()}
-    wide = {name: value.astype(jnp.float32) for name, value in weights.items()}
-    with jax.default_matmul_precision("highest"):
-        expected = jax.block_until_ready(ways["XLA"](wide, *arguments[1:]))
-    off = {}
-    for name, way in list(ways.items()):
+def compiled(way: Any, arguments: tuple[Any, ...], name: str, since: float) -> Future[Any]:
+    """A program that is traced here, and compiled by a thread, of which others are independent."""
+    begin = time.monotonic()
+    lowered = way.lower(*arguments)
+    traced = time.monotonic() - begin
+    found: Future[Any] = Future()
+
+    def work() -> None:
+        begin = time.monotonic()
         try:
-            off[name] = apart(way(*arguments), expected)
-        except RuntimeError as error:  # a JAX without cuDNN
-            if name != "XLA, cuDNN":
+            result = lowered.compile()
+        except Exception as error:  # what it is, says `result()`
+            found.set_exception(error)
+            return
+        took = time.monotonic() - begin
+        told(since, f"{name}: traced in {traced:.1f} s, compiled by XLA in {took:.1f} s")
+        found.set_result(result)
+
+    threading.Thread(target=work, daemon=True).start()
+    return found
+
+
+class Comparison:
+    """Ours and XLA's programs of one kind, forward or with gradients, on the same arrays."""
+
+    def __init__(self, options: argparse.Namespace, with_gradients: bool, since: float) -> None:
+        self.kind = "with gradients" if with_gradients else "forward"
+        self.options, self.since = options, since
+        self.differentiated = jax.value_and_grad if with_gradients else lambda function: function
+        rng = np.random.default_rng(1)
+        shape = (options.batch, options.length)
+        tokens = jnp.asarray(rng.integers(options.vocabulary, size=shape), jnp.int32)
+        weights = new_weights(options.width, options.vocabulary)
+        self.arguments = weights, tokens, (3 * tokens + 1) % options.vocabulary
+        self.programs: dict[str, Future[Any]] = {}
+
+    def program(self, operations: dict[str, Callable[..., Any]]) -> Any:
+        """The program with these operations."""
+        return jax.jit(self.differentiated(loss_of(operations, self.options.heads)))
+
+    def compile(self, name: str, operations: dict[str, Callable[..., Any]]) -> None:
+        """Begins to compile one."""
+        label = f"{self.kind}, {name}"
+        way = self.program(operations)
+        self.programs[name] = compiled(way, self.arguments, label, self.since)
+
+    def expected(self) -> Any:
+        """What XLA computes in f32 on the CPU, where it tries nothing out."""
+        cpu = jax.devices("cpu")[0]
+        weights, *rest = jax.device_put(self.arguments, cpu)
+        wide = {name: value.astype(jnp.float32) for name, value in weights.items()}
+        found = jax.block_until_ready(self.program(XLAS)(wide, *rest))
+        told(self.since, f"{self.kind}, f32 on the CPU: done")
+        return found
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether a thread still takes time from others."""
+        return not all(program.done() for program in self.programs.values())
+
+    def ready(self, name: str) -> Any:
+        """The program, or None where it fails or is not ready in time, which is said."""
+        left = self.options.seconds - (time.monotonic() - self.since)
+        try:
+            return self.programs[name].result(max(0.0, left))
+        except NotInTime:
+            told(self.since, f"{self.kind}, {name}: not compiled in time")
+        except Exception as error:
+            if name == "tilec":
                 raise
-            print(f"{name}: {str(error).splitlines()[0]}")
-            del ways[name]
-    times = {} if options.tiny else milliseconds(ways, arguments)
-    for name, value in off.items():
-        print(
-            f"{'with gradients' if with_gradients else 'forward':14} {name:10} {value:.1e} from "
-            f"f32{f', {times[name]:.3f} ms a call' if times else ''}",
-            flush=True,
-        )
-    return off["tilec"] <= FURTHER * off["XLA"] + 1e-3
+            told(self.since, f"{self.kind}, {name}: {str(error).splitlines()[0]}")
+        return None
+
+    def is_right(self, ways: dict[str, Any], expected: Any) -> bool:
+        """Whether ours is; prints how far each is off, and what a call takes."""
+        off = {}
+        for name, way in ways.items():
+            off[name] = apart(way(*self.arguments), expected)
+            told(self.since, f"{self.kind}, {name}: {off[name]:.1e} from f32")
+        right = "XLA" in off and off.get("tilec", math.inf) <= FURTHER * off["XLA"] + 1e-3
+        if right and not self.options.tiny:
+            for name, took in milliseconds(ways, self.arguments).items():
+                told(self.since, f"{self.kind}, {name}: {took:.3f} ms a call")
+        return right
 
 
 def main() -> int:
-    """Forward, then with gradients."""
+    """Ours first, forward and with gradients; then XLA's, which compile side by side."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tiny", action="store_true", help="on the emulator")
+    parser.add_argument("--seconds", type=float, default=SECONDS)
     options = parser.parse_args()
     large = {"batch": 4, "length": 1024, "width": 1024, "heads": 8, "vocabulary": 8192}
     small = {"batch": 1, "length": 40, "width": 32, "heads": 2, "vocabulary": 48}
     vars(options).update(small if options.tiny else large)
-    right = [compare(options, with_gradients) for with_gradients in (False, True)]
+    since = time.monotonic()
+    faulthandler.dump_traceback_later(options.seconds + GRACE, exit=True)
+    kinds = [Comparison(options, with_gradients, since) for with_gradients in (False, True)]
+    for kind in kinds:
+        kind.compile("tilec", OURS)
+        kind.ready("tilec")
+    peers = {"XLA": XLAS} if options.tiny else {"XLA": XLAS, "XLA, cuDNN": CUDNNS}
+    for name, operations in peers.items():
+        for kind in kinds:
+            kind.compile(name, operations)
+    expected = [kind.expected() for kind in kinds]
+    # Nothing is timed beside a compilation that anything can wait for.
+    ready = [{name: kind.ready(name) for name in kind.programs} for kind in kinds]
+    if any(kind.is_compiling for kind in kinds):
+        told(since, "programs still compile beside what follows")
+    right = []
+    for kind, ways, wide in zip(kinds, ready, expected, strict=True):
+        there = {name: way for name, way in ways.items() if way is not None}
+        right.append(kind.is_right(there, wide))
+    print("right" if all(right) else "WRONG, or not judged", flush=True)
     return 0 if all(right) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    sys.stdout.flush()
+    os._exit(status)  # programs that still compile are not waited for

@@ -11,6 +11,7 @@ operators of one graph; the rest is torch's. Both begin with the same weights an
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import math
 import statistics
 import sys
@@ -33,6 +34,12 @@ PROGRAMS = 264
 """Partial sums of a norm's weight, two a multiprocessor of an H200; not timed."""
 WARM_STEPS = 10
 """Steps before those that are timed: compilation, graphs, clocks."""
+FURTHER, NOISE = 2.0, 1e-2
+"""How much further than torch's compiled losses ours may be from eager ones, and in any case."""
+SECONDS = 100.0
+"""For all of it: behind them the block that trains says so, and is given up."""
+GRACE = 30.0
+"""Seconds behind these, after which a step that never ends is shown."""
 
 
 def _norm(x: Any, weight: Any) -> Any:
@@ -113,13 +120,19 @@ def new_weights(width: int, vocabulary: int, dtype: Any, device: str) -> dict[st
     return {name: t.to(device, dtype).requires_grad_() for name, t in w.items()}
 
 
-def train(step_of: Callable[..., Any], options: argparse.Namespace) -> tuple[list[float], float]:
-    """The loss at each step, and the median of a step's milliseconds."""
+class Late(Exception):
+    """The time is over."""
+
+
+def train(
+    step_of: Callable[..., Any], name: str, options: argparse.Namespace
+) -> tuple[list[float], float]:
+    """The loss at each step, and the median of a step's milliseconds. Late where time is over."""
     weights = new_weights(options.width, options.vocabulary, torch.bfloat16, options.device)
     optimizer = torch.optim.AdamW(weights.values(), lr=1e-3)
     drawn = torch.Generator().manual_seed(1)
     losses, times = [], []
-    for _ in range(options.steps):
+    for step in range(options.steps):
         shape = (options.batch, options.length)
         tokens = torch.randint(options.vocabulary, shape, generator=drawn).to(options.device)
         labels = (3 * tokens + 1) % options.vocabulary
@@ -130,38 +143,59 @@ def train(step_of: Callable[..., Any], options: argparse.Namespace) -> tuple[lis
         optimizer.zero_grad()
         losses.append(float(loss.detach()))  # waits for the step
         times.append((time.perf_counter() - begin) * 1e3)
+        if step == 0:
+            told(options, f"{name}: first step after {times[0] / 1e3:.1f} s, loss {losses[0]:.4f}")
+        if time.monotonic() - options.since > options.seconds:
+            raise Late(f"{name}: given up after {step + 1} steps")
     return losses, statistics.median(times[WARM_STEPS:] or times)
 
 
+def told(options: argparse.Namespace, text: str) -> None:
+    """Prints a line as soon as it is known, with the seconds since the beginning."""
+    print(f"{time.monotonic() - options.since:6.1f} s  {text}", flush=True)
+
+
 def main() -> int:
-    """Trains three times (tilec's and torch's compiled, torch's eager) and compares."""
+    """Trains three times (torch's eager, tilec's and torch's compiled) and compares."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--tiny", action="store_true", help="on the emulator")
     parser.add_argument("--graphs", action="store_true", help="mode='reduce-overhead'")
+    parser.add_argument("--seconds", type=float, default=SECONDS)
     options = parser.parse_args()
     large = {"batch": 4, "length": 1024, "width": 1024, "heads": 8, "vocabulary": 8192}
     small = {"batch": 1, "length": 40, "width": 32, "heads": 2, "vocabulary": 48}
     vars(options).update(small if options.tiny else large)
     options.device = "cpu" if options.tiny else "cuda"
+    options.since = time.monotonic()
+    faulthandler.dump_traceback_later(options.seconds + GRACE, exit=True)
     how: dict[str, Any] = {"backend": "aot_eager" if options.tiny else "inductor"}
     if options.graphs:
         how["mode"] = "reduce-overhead"
     ours, torchs = loss_of(OURS, options.heads), loss_of(TORCHS, options.heads)
     ways = {
+        "torch's, eager": torchs,
         "tilec's, compiled": torch.compile(ours, fullgraph=True, **how),
         "torch's, compiled": torch.compile(torchs, fullgraph=True, **how),
-        "torch's, eager": torchs,
     }
-    found = {name: train(step, options) for name, step in ways.items()}
-    expected = found["torch's, eager"][0]
-    for name, (losses, milliseconds) in found.items():
-        apart = max(abs(a - b) / b for a, b in zip(losses, expected, strict=True))
-        print(
-            f"{name:18} loss {losses[0]:.4f} to {losses[-1]:.4f}, at most {apart:.1e} apart, "
-            f"{milliseconds:.2f} ms a step"
+    expected: list[float] = []
+    apart = {}
+    for name, step in ways.items():
+        try:
+            losses, milliseconds = train(step, name, options)
+        except Late as late:
+            told(options, str(late))
+            return 1
+        expected = expected or losses
+        apart[name] = max(abs(a - b) / b for a, b in zip(losses, expected, strict=True))
+        told(
+            options,
+            f"{name:18} loss {losses[0]:.4f} to {losses[-1]:.4f}, at most {apart[name]:.1e} apart, "
+            f"{milliseconds:.2f} ms a step",
         )
-    return 0
+    right = apart["tilec's, compiled"] <= FURTHER * apart["torch's, compiled"] + NOISE
+    print("right" if right else "WRONG")
+    return 0 if right else 1
 
 
 if __name__ == "__main__":

@@ -89,3 +89,12 @@ def test_a_machine_without_the_compiler_is_told_what_it_is_for(
     monkeypatch.setattr(doctor, "_COMPILER", (missing[0], ("NumPy too", "numpy")))
     found = {finding.subject: finding.state for finding in doctor.findings()}
     assert (found["a"], found["NumPy too"], "compiler" in found) == ("wrong", "ok", False)
+
+
+def test_a_machine_that_only_launches_needs_no_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_EMULATOR", (("numbers", "tilec-has-no-such-package"),))
+    found = {finding.subject: finding.state for finding in doctor.findings()}
+    assert (found["numbers"], found["emulator"]) == ("wrong", "missing")
+    monkeypatch.setattr(doctor, "_COMPILER", (("a", "tilec-has-no-such-package"),))
+    found = {finding.subject: finding.state for finding in doctor.findings()}
+    assert (found["numbers"], found["emulator"]) == ("missing", "missing")

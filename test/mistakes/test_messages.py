@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import traceback
 from pathlib import Path
 
@@ -18,19 +19,19 @@ import tile_cases  # noqa: F401
 
 HERE = Path(__file__).parent
 MESSAGES = HERE / "messages.txt"
-MOST_LINES = 7
-"""Of a traceback, beside the message, in a script whose one line made the mistake."""
+MOST_LINES = 11
+"""Of a traceback with its message, in a script whose one line made the mistake."""
 
 
 def told(name: str) -> tuple[str, int]:
-    """The type and the message of what a program raises, and the other lines of its traceback."""
+    """The type and the message of what a program raises, and how many lines its traceback has."""
     try:
         cases.CASES[name]()
     except Exception as error:
         text = f"{type(error).__name__}: {error}".replace(f"{HERE}/", "")
         # The program's own frame is the script's; that of this file is not there in one.
         frames = traceback.format_tb(error.__traceback__)[1:]
-        lines = sum(frame.count("\n") for frame in frames) + 1
+        lines = 1 + sum(frame.count("\n") for frame in frames) + len(text.splitlines())
         return re.sub(r" \(PTX line.*\)", "", text), lines
     raise AssertionError(f"{name} is no mistake")
 
@@ -46,7 +47,7 @@ def kept() -> dict[str, str]:
 @pytest.mark.parametrize("name", cases.CASES)
 def test_a_mistake_is_told(name: str, request: pytest.FixtureRequest) -> None:
     text, lines = told(name)
-    assert lines <= MOST_LINES, text
+    assert lines <= MOST_LINES + ("torch._dynamo" in sys.modules), text  # which calls look out for
     if not request.config.getoption("--update-golden"):
         assert text == kept().get(name)
 

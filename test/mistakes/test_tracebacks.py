@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import traceback
+import weakref
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -47,8 +51,9 @@ def declared_wrongly() -> None:
         pass
 
 
-ROOT = Path(__file__).resolve().parents[2]
+OPS = Path(tilec.ops.__file__).parent
 X = np.ones(32, np.float32)
+M = np.ones((2, 3), np.float32)
 ERRORS = (tilec.CompileError, TypeError, RuntimeError)
 MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "a misspelt function": (lambda: misspelt(X), "did you mean 'load'?"),
@@ -66,13 +71,16 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "an array for a number": (lambda: scaled(X, X, np.array(2.0)), r"\(s: float\), or read it"),
     "a race": (lambda: races.check(X, X.copy()), "race on global memory"),
     "an assertion": (lambda: asserts(X), "too small"),
+    "a product": (lambda: tilec.ops.matmul(M, M), "argument 'b': expected 3 rows"),
+    "attention": (lambda: tilec.ops.attention(M, M, M), r"argument 'q': expected \(batch"),
+    "a product in a report": (lambda: tilec.ops.matmul_report(M, M), "argument 'b': expected 3"),
     "parameters": (declared_wrongly, r"'\*arrays' parameters"),
 }  # fmt: skip
 
 
 def _is_ours(frame: Any) -> bool:
-    """Whether a frame is of a file of tilec's, or of a call that is written when it is made."""
-    return frame.f_code.co_filename.startswith(("<call of", str(ROOT / "runtime")))
+    """Whether a frame is of what authors call."""
+    return frame.f_code.co_filename.startswith(("<call of", str(OPS)))
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -80,9 +88,13 @@ def test_the_traceback_is_short(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     call, message = MISTAKES[name]
     with pytest.raises(ERRORS, match=message) as caught:
         call()
-    # pytest's frame and `call()` of here are as many as a script's own line.
+    # Two frames are of this file, where a script has its own line; ours show no source, but for
+    # what authors may want to read.
     frames = traceback.extract_tb(caught.value.__traceback__)
-    assert len(frames) <= 5, "\n".join(map(str, frames))
+    most = 4 + ("torch._dynamo" in sys.modules)  # which calls look out for
+    assert len(frames) <= most, "\n".join(map(str, frames))
+    shown = {frame.name for frame in frames if frame.line and frame.filename != __file__}
+    assert shown <= {"matmul", "attention"}
     assert caught.value.__suppress_context__
     # IPython and pytest leave out the frames that are not the author's.
     walked = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
@@ -92,6 +104,64 @@ def test_the_traceback_is_short(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(ERRORS, match=message) as caught:
         call()
     assert len(traceback.extract_tb(caught.value.__traceback__)) > len(frames)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_notebook_shows_the_author_s_frames(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    call, message = MISTAKES[name]
+    with pytest.raises(ERRORS, match=message) as caught:
+        call()
+    seen: list[Any] = []
+
+    def structured_traceback(*arguments: Any, context: int) -> list[str]:
+        seen.append((*arguments, context))
+        return ["shown"]
+
+    shell = SimpleNamespace(
+        InteractiveTB=SimpleNamespace(structured_traceback=structured_traceback)
+    )
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    # What IPython does with an error, in this order.
+    monkeypatch.setattr(sys, "last_value", caught.value, raising=False)
+    assert caught.value._render_traceback_() == ["shown"]
+    ((kind, error, frames, context),) = seen
+    assert (kind, error, context) == (caught.type, caught.value, 1)
+    files = {frame.f_code.co_filename for frame, _ in traceback.walk_tb(frames)}
+    assert files == {__file__}
+
+
+def test_ipython_shows_less_than_twelve_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    shells: Any = pytest.importorskip("IPython.core.interactiveshell")
+    shell = shells.InteractiveShell.instance()
+    capsys.readouterr()
+    shell.push({"misspelt": misspelt, "x": X})
+    shell.run_cell("1 + 1\nmisspelt(\n    x)")
+    shown = capsys.readouterr().out.rstrip().splitlines()
+    assert any("did you mean 'load'?" in line for line in shown)
+    assert len(shown) < 12
+    shells.InteractiveShell.clear_instance()
+
+
+def test_a_misspelt_name_of_the_package_ends_at_the_author_s_line() -> None:
+    with pytest.raises(AttributeError, match="module 'tilec' has no attribute 'kernl'") as caught:
+        tilec.kernl  # noqa: B018
+    assert hasattr(caught.value, "_render_traceback_")
+    *_, last = traceback.walk_tb(caught.value.__traceback__)
+    assert last[0].f_locals["__tracebackhide__"]
+
+
+def test_no_frame_of_a_mistake_keeps_it() -> None:
+    """What a failed call was given is free when the error is, with no collection of cycles."""
+    array = np.ones(33, np.float32)[1:]
+    freed = weakref.ref(array)
+    gc.disable()
+    try:
+        with pytest.raises(tilec.CompileError) as caught:
+            misspelt(array)
+        del caught, array
+        assert freed() is None
+    finally:
+        gc.enable()
 
 
 def test_what_is_no_mistake_keeps_its_frames(monkeypatch: pytest.MonkeyPatch) -> None:

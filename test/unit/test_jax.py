@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -174,6 +175,10 @@ def test_the_pages_programs_run():
     np.testing.assert_allclose(names["sharded"](x, w), x @ w, rtol=1e-2, atol=2e-2)
 
 
+CALLS = [f"<call of {name}>" for name in ("call", "scale", "__call__")]
+"""What tracebacks show of ours."""
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -191,8 +196,11 @@ def test_the_pages_programs_run():
     ],
 )
 def test_mistakes_are_found_where_jax_traces(wrong: Any, message: str):
-    with pytest.raises(ArgumentError, match=message):
+    with pytest.raises(ArgumentError, match=message) as caught:
         jax.jit(wrong)(rand(40))
+    # JAX leaves its own frames out.
+    files = {frame.f_code.co_filename for frame, _ in walk_tb(caught.value.__traceback__)}
+    assert {file for file in files if "site-packages" not in file} <= {__file__, *CALLS}
 
 
 def test_the_structures_are_those_of_the_installed_jaxlib():

@@ -18,7 +18,7 @@ from tilec.executable.kernel import CompiledKernel
 from tilec.runtime.array_list import ArrayList
 from tilec.runtime.cuda import list_tables
 from tilec.runtime.cuda.context import context_of
-from tilec.runtime.cuda.list_tables import tables_of
+from tilec.runtime.cuda.list_tables import TableStore, tables_of
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.facts import index_bits, observe_list
 from tilec.runtime.launch_argument import LaunchArgument
@@ -188,6 +188,27 @@ def test_tables_in_use_stay(
         launcher(tensors((8, 8), (500,), first=0x10000 * (n + 1)))
     assert len({launch.arguments[0] for launch in fake.launches[::2]}) == 1
     assert len([call for call in fake.calls if "copy" in call]) == 10
+
+
+def test_a_launch_does_not_read_a_table_that_was_freed(
+    fake: FakeDriver, run: tuple[Launcher, Compiler], monkeypatch: pytest.MonkeyPatch
+):
+    """As where another thread frees it while a call looks up what it launches."""
+    launcher, _ = run
+    launcher(tensors((8, 8), (500,)))
+    store = tables_of(context_of(0))
+    (known,) = store._tables.values()
+
+    def free(*_: Any) -> bool:
+        known.is_alive = False
+        store._tables.clear()
+        return TableStore.use(store, *_)
+
+    monkeypatch.setattr(store, "use", free)
+    launcher(tensors((8, 8), (500,)))
+    assert len(fake.launches) == 2
+    assert fake.launches[0].arguments[0] != fake.launches[1].arguments[0]
+    assert table(fake) == [0x1000, 64, 0x2000, 500, 0, 64]
 
 
 def test_a_graph_keeps_its_tables(

@@ -25,6 +25,7 @@ from tilec.runtime.errors import ArgumentError
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedGpu]:
     monkeypatch.setenv("TILEC_CACHE", "0")
     monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: None)
+    plain_product._known.calls.clear()  # other tests' calls
     yield install_gpu(monkeypatch, lambda _: 1.0)
     uninstall()
     plain_product._known.calls.clear()

@@ -58,6 +58,7 @@ def test_what_was_saved_comes_back(tmp_path: Path):
     loaded = load(saved(tmp_path, *kernels))
     assert loaded.kernels == kernels
     assert loaded.name == "axpy"
+    assert repr(loaded) == "<artefact axpy(x, y, alpha, n) for sm_90a, sm_80>"
 
 
 def test_constants_that_json_has_no_number_for_come_back(tmp_path: Path):

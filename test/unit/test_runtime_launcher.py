@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
@@ -122,6 +123,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, fake: FakeDriver) -> Iterator[Fak
         Tensor=FakeTensor,
         strided="strided",
         is_grad_enabled=lambda: getattr(fake, "records", False),
+        compiler=SimpleNamespace(is_compiling=lambda: False),
         autograd=SimpleNamespace(forward_ad=SimpleNamespace(_current_level=-1)),
         _C=SimpleNamespace(
             _cuda_getCurrentRawStream=lambda index: 0x500 + index,
@@ -370,6 +372,18 @@ def test_no_grid_rule_and_no_grid(fake: FakeDriver):
         run(a, b)
     run(a, b, grid=2)
     assert [launch.grid for launch in fake.launches] == [(1, 1, 1), (2, 1, 1)]
+
+
+@pytest.mark.parametrize("grid", [None, -1, 1.5, (1, 2, 3, 4)])
+def test_a_wrong_grid_of_a_known_call_ends_at_the_author_s_line(fake: FakeDriver, grid: Any):
+    run, _ = launcher(fake, grid=None)
+    a, b = FakeTensor(0x1000), FakeTensor(0x2000)
+    run(a, b, grid=1)
+    with pytest.raises((ArgumentError, TypeError, ValueError), match="grid") as caught:
+        run(a, b, grid=grid)
+    first, *rest = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert first == __file__
+    assert all(name.startswith("<call of") for name in rest)
 
 
 def test_an_error_does_not_show_the_misses_of_the_generated_path(fake: FakeDriver):

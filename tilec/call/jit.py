@@ -30,6 +30,7 @@ from tilec.executable.kernel import LISTS, CompiledKernel, Grid, Parameter
 from tilec.hardware.target import TARGETS, Target, find_target, why_not_its_own
 from tilec.language.builtin import function
 from tilec.messages.report import announce, show_report
+from tilec.messages.tracebacks import short_traceback
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.cache import default_cache
 from tilec.runtime.device import device_of
@@ -38,7 +39,6 @@ from tilec.runtime.facts import reaches
 from tilec.runtime.launch_argument import RESERVED, bind, with_defaults
 from tilec.runtime.launcher import Launcher, listed_as, located
 from tilec.runtime.outside import Outside, is_same
-from tilec.runtime.tracebacks import short_traceback
 from tilec.terms.demands import NO_DEMANDS, Demands, check_names, explained
 
 if TYPE_CHECKING:

@@ -67,11 +67,8 @@ _COMPILER = (
     ("llvmlite", "llvmlite"),
     ("tensor-layouts", "tensor-layouts"),
 )
-_RUNTIME = (
-    ("CUDA bindings", "cuda-bindings"),
-    ("NumPy", "numpy"),
-    ("ml_dtypes", "ml_dtypes"),
-)
+_RUNTIME = (("CUDA bindings", "cuda-bindings"),)
+_EMULATOR = (("NumPy", "numpy"), ("ml_dtypes", "ml_dtypes"), ("tqdm", "tqdm"))
 
 
 def findings() -> Iterator[Finding]:
@@ -87,17 +84,28 @@ def findings() -> Iterator[Finding]:
         yield from compiler
     for subject, package in _RUNTIME:
         yield _package(subject, package)
+    # The compiler needs them, too.
+    emulator = [_package(*row, "wrong" if has_compiler else "missing") for row in _EMULATOR]
+    yield from emulator
     for target in TARGETS.values() if has_compiler else ():
         yield _target(target)
     yield from _tools()
     yield from _devices()
+    yield _emulator([finding.subject for finding in emulator if finding.state != "ok"])
 
 
-def _package(subject: str, package: str) -> Finding:
+def _package(subject: str, package: str, without: str = "wrong") -> Finding:
+    """Whether a package is there; `without`: what it is if not."""
     try:
         return Finding(subject, "ok", f"{package} {importlib.metadata.version(package)}")
     except importlib.metadata.PackageNotFoundError:
-        return Finding(subject, "wrong", f"{package} is not installed", f"pip install {package}")
+        return Finding(subject, without, f"{package} is not installed", f"pip install {package}")
+
+
+def _emulator(missing: list[str]) -> Finding:
+    if missing:
+        return Finding("emulator", "missing", f"does not run without {', '.join(missing)}")
+    return Finding("emulator", "ok", "runs the PTX of every target on the CPU")
 
 
 _SMALLEST = "define ptx_kernel void @nothing() { ret void }"
@@ -145,7 +153,6 @@ def _devices() -> Iterator[Finding]:
     for index in range(count):
         yield _device(index)
         yield from _table(index)
-    yield Finding("emulator", "ok", "runs the PTX of every target on the CPU")
 
 
 def _table(index: int) -> Iterator[Finding]:

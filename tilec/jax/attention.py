@@ -14,11 +14,13 @@ import jax
 from tilec.jax.devices import default_device, place_of
 from tilec.jax.kernel_call import array_of, call
 from tilec.jax.shards import alike
+from tilec.messages.tracebacks import short_traceback
 from tilec.ops import attention_kernel, gradient_kernels
 from tilec.ops.attention_options import Options
 from tilec.ops.attention_plan import Plan, plan_attention
 
 
+@short_traceback
 def attention(
     q: Any,
     k: Any,

@@ -23,12 +23,14 @@ from tilec.executable.kernel import LISTS
 from tilec.jax.description import ArrayArgument, Description, Static
 from tilec.jax.devices import default_device, place_of
 from tilec.jax.primitive import launch
+from tilec.messages.tracebacks import short_traceback
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launch_argument import REQUIRED
 from tilec.runtime.launcher import Launcher
 from tilec.terms.dtypes import BY_ARRAY
 
 
+@short_traceback
 def call(kernel: Any, *arguments: Any, grid: Any = None, **named: Any) -> Any:
     """Launches a kernel (`@tilec.kernel`, or what `tilec.load` gives) on JAX arrays.
 

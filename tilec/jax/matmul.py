@@ -18,6 +18,7 @@ from tilec.jax.description import ArrayArgument
 from tilec.jax.devices import default_device, place_of
 from tilec.jax.kernel_call import array_of, launch_seen
 from tilec.jax.shards import alike
+from tilec.messages.tracebacks import short_traceback
 from tilec.ops import matmul_kernel
 from tilec.ops.multiply_plan import ACTIVATIONS, Options, make_plan
 from tilec.ops.product_launch import Launch
@@ -51,6 +52,7 @@ class How:
     transposed: tuple[str, ...]
 
 
+@short_traceback
 def matmul(
     a: Any,
     b: Any,

@@ -36,6 +36,8 @@ from tilec.language.reduction import *  # noqa: F403
 from tilec.language.shape import *  # noqa: F403
 from tilec.language.sorting import *  # noqa: F403
 from tilec.language.tile import Tile
+from tilec.messages.mistakes import mistake
+from tilec.messages.tracebacks import short_traceback
 from tilec.terms import dtypes
 from tilec.terms.dtypes import *  # noqa: F403
 
@@ -60,6 +62,7 @@ def __dir__() -> list[str]:
 
 if not TYPE_CHECKING:  # which would take any name for one of ours
 
+    @short_traceback
     def __getattr__(name: str) -> object:
         """`tl.gpu`, which is imported where it is used; for names that others have AttributeError,
         which says what to write."""
@@ -68,6 +71,6 @@ if not TYPE_CHECKING:  # which would take any name for one of ours
         instead = instead_of(name)
         text = f"module {__name__!r} has no attribute {name!r}"
         if instead is not None:
-            raise AttributeError(f"{text}; write {instead}")
+            raise mistake(AttributeError(f"{text}; write {instead}"))
         # Python guesses from these.
-        raise AttributeError(text, name=name, obj=sys.modules[__name__])
+        raise mistake(AttributeError(text, name=name, obj=sys.modules[__name__]))

@@ -8,6 +8,6 @@ E = TypeVar("E", bound=Exception)
 
 
 def mistake(error: E) -> E:
-    """The same error, marked: its traceback ends at the author's line (`runtime/tracebacks.py`)."""
+    """The same error, marked: its traceback ends at the author's line (`tracebacks.py`)."""
     error.is_mistake = True  # type: ignore[attr-defined] # pyright: ignore[reportAttributeAccessIssue]
     return error

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tilec.messages.tracebacks import is_shortened, short_traceback, shortened
 from tilec.ops.attention_launch import launch_attention
 from tilec.ops.attention_options import Asked, Options
 from tilec.ops.plain_product import GradientWanted
@@ -73,9 +74,15 @@ def attention(
             return launch_attention(values, Options.of(asked), device, stream)
         except (GradientWanted, TracedTensorError):
             pass  # which the operator computes
+        except Exception as error:
+            if not is_shortened(error):
+                raise
+            __tracebackhide__ = True
+            raise shortened(error) from None
     return _as_operator((q, k, v), arrays, {**placed, "device": device, "stream": stream}, asked)
 
 
+@short_traceback
 def _as_operator(
     qkv: tuple[Any, Any, Any],
     arrays: Mapping[str, Any],

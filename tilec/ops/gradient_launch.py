@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import tilec.language as tl
+from tilec.messages.tracebacks import short_traceback
 from tilec.ops.attention_launch import Call, kind_of
 from tilec.ops.attention_options import Asked, Options
 from tilec.ops.attention_plan import PACKED, Plan, plan_attention
@@ -19,6 +20,7 @@ ARRAYS = ("q", "k", "v", "out", "do", "logs", "sinks", "starts", "key_starts", "
 others that each call makes for itself."""
 
 
+@short_traceback
 def attention_gradients(
     do: Any,
     q: Any,

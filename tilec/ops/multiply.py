@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tilec.messages.tracebacks import is_shortened, short_traceback, shortened
 from tilec.ops.multiply_plan import Options, settled_names
 from tilec.ops.plain_product import GradientWanted, multiply_plain, refuse_gradients
 from tilec.ops.scaled_product import multiply_scaled
@@ -77,6 +78,11 @@ def matmul(
             return multiply_plain(arrays, asked, settled, factor, device, stream, tune)
         except (GradientWanted, TracedTensorError):
             pass  # which the operator computes
+        except Exception as error:
+            if not is_shortened(error):
+                raise
+            __tracebackhide__ = True
+            raise shortened(error) from None
     placed = {"out": out, "device": device, "stream": stream}
     epilogue = {"bias": bias, "activation": activation, "residual": residual}
     scales = {"scale": scale, "row_scale": row_scale, "column_scale": column_scale}
@@ -92,6 +98,7 @@ def factor_of(scale: Any) -> tuple[float, Any]:
     return float(scale), None
 
 
+@short_traceback
 def _multiply_blocks(
     given: Mapping[str, Any],
     options: Options,
@@ -114,6 +121,7 @@ def _multiply_blocks(
     return multiply_scaled(values, options, factor, device, number)
 
 
+@short_traceback
 def _as_operator(a: Any, b: Any, placed: Mapping[str, Any], named: Mapping[str, Any]) -> Any:
     """The call where torch traces the caller, which must not see what a launch looks at, or wants
     its gradient."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tilec.messages.tracebacks import short_traceback
 from tilec.ops.multiply import factor_of
 from tilec.ops.multiply_plan import Options, settled_names
 from tilec.ops.plain_product import prepared
 
 
+@short_traceback
 def matmul_report(
     a: Any,
     b: Any,

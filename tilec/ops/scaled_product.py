@@ -10,6 +10,7 @@ import tilec.language as tl
 from tilec.call.device_target import target_of
 from tilec.call.jit import Kernel
 from tilec.hardware.target import Feature
+from tilec.messages.tracebacks import short_traceback
 from tilec.ops import scaled_kernel
 from tilec.ops.dtype_names import dtype_of
 from tilec.ops.multiply_plan import ACTIVATIONS, OUTPUTS, VECTORS, Options
@@ -86,6 +87,7 @@ def multiply_scaled(
     return given["out"]
 
 
+@short_traceback
 def arrange_scales(scales: Any, *, columns: bool = False, device: Any = None) -> Any:
     """Scales in the order in which tensor cores read them: (rows / 128, blocks / 4, 2, 256).
 

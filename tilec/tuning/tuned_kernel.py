@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, overload
 
@@ -19,13 +19,13 @@ from tilec.call.device_target import target_of
 from tilec.call.jit import Kernel
 from tilec.costs.machine import machine_of
 from tilec.executable.kernel import LISTS, CompiledKernel
+from tilec.messages.tracebacks import short_traceback, without_source
 from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launch_argument import RESERVED
 from tilec.runtime.launcher import Launcher
 from tilec.runtime.streams import DEFAULT_STREAM, current_stream_of, stream_number
-from tilec.runtime.tracebacks import short_traceback
 from tilec.runtime.traced_calls import traceable
 from tilec.runtime.traced_values import new_number
 from tilec.tuning.call_key import quick_key, tuning_key
@@ -109,19 +109,17 @@ class TunedKernel(Generic[P]):
         ) -> None: ...
         def __call__(self, *arguments: Any, **named: Any) -> None: ...
 
+    @without_source
     def run(self, *arguments: Any, grid: Any = None, stream: Any = None, **named: Any) -> None:
         """A call that torch does not trace."""
+        __tracebackhide__ = True
         choice = self._choice(arguments, named, grid, stream)
         constants = {**named, **choice.constants}
         choice.kernel.run(*arguments, **constants, grid=grid, stream=stream)
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         """`tuned[grid](...)`: a call with that grid, for every candidate the same."""
-
-        def call(*arguments: Any, stream: Any = None, **named: Any) -> None:
-            self(*arguments, grid=grid, stream=stream, **named)
-
-        return call
+        return partial(self, grid=grid)
 
     def on(self, device: Any) -> TunedKernel[P]:
         """The same, to run on `device` ("emulator", "cuda:1", or a device)."""
@@ -129,6 +127,7 @@ class TunedKernel(Generic[P]):
             self.kernel.on(device), self.candidates, file=self._file, **self._options
         )
 
+    @short_traceback
     def outcome(
         self, *arguments: Any, grid: Any = None, stream: Any = None, **named: Any
     ) -> Outcome:
@@ -138,12 +137,14 @@ class TunedKernel(Generic[P]):
         """
         return self._choice(arguments, named, grid, stream).outcome
 
+    @short_traceback
     def compiled(self, *arguments: Any, **named: Any) -> CompiledKernel:
         """The compiled kernel these arguments would launch."""
         given = {name: value for name, value in named.items() if name not in RESERVED}
         choice = self._choice(arguments, given, named.get("grid"), named.get("stream"))
         return choice.kernel.compiled(*arguments, **{**given, **choice.constants})
 
+    @short_traceback
     def report(self, *arguments: Any, **named: Any) -> str:
         """What the compiler decided for the chosen candidate, and why, as text."""
         given = {name: value for name, value in named.items() if name not in RESERVED}
