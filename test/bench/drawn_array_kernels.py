@@ -7,9 +7,7 @@ import tilec
 import tilec.language as tl
 
 
-@tilec.kernel(
-    grid=lambda x, BM, BN: (tl.cdiv(x.shape[2], BN), tl.cdiv(x.shape[1], BM), x.shape[0])
-)
+@tilec.kernel(grid=lambda x, BM, BN: (tl.cdiv(x.shape[2], BN), tl.cdiv(x.shape[1], BM), x.shape[0]))
 def swap_axes(x: tl.array, y: tl.array, BM: tl.const = tl.auto, BN: tl.const = tl.auto):
     """y[b, j, i] = x[b, i, j]."""
     j, i, b = tl.program_id(0) * BN, tl.program_id(1) * BM, tl.program_id(2)
@@ -45,7 +43,7 @@ def rotate_pairs(
 
 
 @tilec.kernel(grid=lambda y, B: (y.shape[0], tl.cdiv(y.shape[1], B)))
-def sum_bags(table: tl.array, rows: tl.array, y: tl.array, B: tl.const = 1024):
+def sum_bags(table: tl.array, rows: tl.array, y: tl.array, B: tl.const = tl.auto):
     """y[n]: the sum of the rows of `table` that rows[n] numbers."""
     n, start = tl.program_id(0), tl.program_id(1) * B
     total = tl.zeros((B,), tl.f32)
@@ -82,9 +80,7 @@ def filter_rows(
     tl.store(y, (b, c, t), tl.silu(total, approx=True).to(y.dtype))
 
 
-@tilec.kernel(
-    grid=lambda x, BT, BC: (tl.cdiv(x.shape[2], BC), tl.cdiv(x.shape[1], BT), x.shape[0])
-)
+@tilec.kernel(grid=lambda x, BT, BC: (tl.cdiv(x.shape[2], BC), tl.cdiv(x.shape[1], BT), x.shape[0]))
 def filter_columns(
     x: tl.array, weight: tl.array, bias: tl.array, y: tl.array, WIDTH: tl.const,
     BT: tl.const = tl.auto, BC: tl.const = tl.auto,
@@ -195,7 +191,7 @@ def add_dropped(
 
 
 @tilec.kernel(grid=lambda y, B: (y.shape[0], tl.cdiv(y.shape[1], B)))
-def gate_halves(x: tl.array, y: tl.array, B: tl.const = 1024):
+def gate_halves(x: tl.array, y: tl.array, B: tl.const = tl.auto):
     """y = silu(first half of x's row) * second half."""
     row, n = tl.program_id(0), tl.program_id(1) * B
     a, b = (tl.load(x, (row, at), B).to(tl.f32) for at in (n, n + y.shape[1]))
@@ -216,9 +212,7 @@ def masked_softmax(
     tl.store(y, (b, row, 0), tl.softmax(score).to(y.dtype))
 
 
-@tilec.kernel(
-    grid=lambda x, BM, BN: (tl.cdiv(x.shape[2], BN), tl.cdiv(x.shape[1], BM), x.shape[0])
-)
+@tilec.kernel(grid=lambda x, BM, BN: (tl.cdiv(x.shape[2], BN), tl.cdiv(x.shape[1], BM), x.shape[0]))
 def diffuse(x: tl.array, y: tl.array, rate: tl.f32, BM: tl.const = tl.auto, BN: tl.const = tl.auto):
     """y = x + rate (the sum of six neighbours - 6 x); zeros around x."""
     j, i, k = tl.program_id(0) * BN, tl.program_id(1) * BM, tl.program_id(2)

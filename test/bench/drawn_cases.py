@@ -269,7 +269,7 @@ def _rotations(s: Source) -> Any:
 
 def _embeddings(s: Source) -> Any:
     each = 1 if s.random.random() < 0.4 else s.log(2, 64)
-    sizes = s.log(1000, 2**18), s.side(4096, 32), s.log(64, 2**16)
+    sizes = s.log(100, 2**18), s.side(4096, 32), s.log(16, 2**16)
     return arrays.bags(s.of(FLOATS), *sizes, each)
 
 
@@ -303,7 +303,7 @@ def _running_sums(s: Source) -> Any:
 
 def _pooling(s: Source) -> Any:
     sides = s.log(14, 256), s.log(14, 256)
-    return arrays.pooling(s.of(FLOATS), s.log(64, 16384), sides, s.of(((2, 2), (3, 2), (3, 1))))
+    return arrays.pooling(s.of(FLOATS), s.log(4, 16384), sides, s.of(((2, 2), (3, 2), (3, 1))))
 
 
 def _dropout(s: Source) -> Any:
@@ -316,13 +316,12 @@ def _gated_halves(s: Source) -> Any:
 
 
 def _masked_rows(s: Source) -> Any:
-    return arrays.masked_softmax(
-        s.of(FLOATS), s.log(1, 256), s.side(2048, 16), s.side(8192, 32)
-    )
+    sizes = s.log(1, 256), s.side(2048, 16), s.side(8192, 32)
+    return arrays.masked_softmax(s.of(FLOATS), *sizes)
 
 
 def _volumes(s: Source) -> Any:
-    return arrays.volume(s.log(16, 512), s.log(16, 512), s.side(512, 16))
+    return arrays.volume(s.log(4, 512), s.log(16, 512), s.side(512, 16))
 
 
 def _segments(s: Source) -> Any:
@@ -336,20 +335,22 @@ def _vectors(s: Source) -> Any:
 
 def _small_products(s: Source) -> Any:
     sides = [s.log(8, 48)] * 3 if s.random.random() < 0.6 else [s.log(8, 48) for _ in range(3)]
-    return arrays.small_products(s.of(FLOATS), s.log(1000, 2**17), *sides)
+    return arrays.small_products(s.of(FLOATS), s.log(32, 2**17), *sides)
 
 
 def _grams(s: Source) -> Any:
-    return arrays.gram(s.of(("f16", "bf16")), s.log(2048, 2**20), s.log(32, 1024, 8))
+    return arrays.gram(s.of(("f16", "bf16")), s.log(512, 2**20), s.log(32, 1024, 8))
 
 
 def _nearest(s: Source) -> Any:
-    sizes = s.log(1024, 2**18), s.log(16, 4096), s.log(16, 256, 8)
+    sizes = s.log(64, 2**18), s.log(16, 4096), s.log(16, 256, 8)
     return arrays.nearest(s.of(("f16", "bf16")), *sizes)
 
 
 def _cells(s: Source) -> Any:
-    return arrays.lstm_cell(s.of(("f16", "bf16")), s.log(1, 2048), s.log(64, 2048, 8), s.log(64, 2048, 8))
+    return arrays.lstm_cell(
+        s.of(("f16", "bf16")), s.log(1, 2048), s.log(64, 2048, 8), s.log(64, 2048, 8)
+    )
 
 
 CLASSES: dict[str, Callable[[Source], Any]] = {

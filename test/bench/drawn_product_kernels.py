@@ -21,9 +21,7 @@ def multiply_vectors(
 
 
 @tilec.kernel(grid=lambda a: a.shape[0])
-def multiply_small(
-    a: tl.array, b: tl.array, c: tl.array, M: tl.const, N: tl.const, K: tl.const
-):
+def multiply_small(a: tl.array, b: tl.array, c: tl.array, M: tl.const, N: tl.const, K: tl.const):
     """c[i] = a[i] @ b[i] of small matrices, a program each."""
     i = tl.program_id(0)
     product = tl.dot(tl.load(a, (i, 0, 0), (M, K)), tl.load(b, (i, 0, 0), (K, N)))

@@ -185,7 +185,9 @@ def _masked(case: LayerCase, shapes: Shapes) -> Iterator[TritonLaunch]:
 
 def _diffuse(case: LayerCase, shapes: Shapes) -> Iterator[TritonLaunch]:
     depth, rows, columns = shapes["x"]
-    for bm, bn, warps in ((4, 128, 4), (8, 128, 4), (8, 64, 4), (16, 64, 4), (4, 256, 4), (16, 32, 4)):
+    for bm, bn, warps in (
+        *((4, 128, 4), (8, 128, 4), (8, 64, 4), (16, 64, 4), (4, 256, 4), (16, 32, 4)),
+    ):
         grid = (triton.cdiv(columns, bn), triton.cdiv(rows, bm), depth)
         arguments = ("x", "y", DIFFUSION, depth, rows, columns)
         yield _launch(case, grid, arguments, warps, BM=bm, BN=bn)
@@ -193,7 +195,9 @@ def _diffuse(case: LayerCase, shapes: Shapes) -> Iterator[TritonLaunch]:
 
 def _segments(case: LayerCase, shapes: Shapes) -> Iterator[TritonLaunch]:
     count, columns = shapes["y"]
-    for bm, bn, warps in ((4, 64, 1), (8, 64, 2), (8, 128, 4), (16, 64, 4), (4, 256, 4), (1, 256, 1)):
+    for bm, bn, warps in (
+        *((4, 64, 1), (8, 64, 2), (8, 128, 4), (16, 64, 4), (4, 256, 4), (1, 256, 1)),
+    ):
         grid = (triton.cdiv(columns, bn), count)
         yield _launch(case, grid, (*shapes, columns), warps, BM=bm, BN=bn)
 
@@ -208,7 +212,9 @@ def _vectors(case: LayerCase, shapes: Shapes) -> Iterator[TritonLaunch]:
 
 def _small(case: LayerCase, shapes: Shapes) -> Iterator[TritonLaunch]:
     (count, m, k), n = shapes["a"], shapes["b"][2]
-    tile = {name: max(16, power(size)) for name, size in zip(("BM", "BN", "BK"), (m, n, k))}
+    tile = {
+        name: max(16, power(size)) for name, size in zip(("BM", "BN", "BK"), (m, n, k), strict=True)
+    }
     for warps in (1, 2, 4):
         yield _launch(case, (count,), (*shapes, m, n, k), warps, **tile, TF32=False)
 
