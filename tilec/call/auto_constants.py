@@ -146,6 +146,15 @@ class AutoConstants:
         rows, columns = (ROWS_OF_MANY, COLUMNS_OF_MANY) if many else (ROWS, COLUMNS)
         return tuple(dict.fromkeys((usual, *(rows if role == "m" else columns))))
 
+    @property
+    def covering(self) -> dict[str, int]:
+        """The usual sizes in the order of an elementwise tile's dimensions; none where constants
+        are for something else, too."""
+        tiles = {_largest(name, self._roles) for name in self.values if name in self._roles.tiles}
+        names = next(iter(tiles)).chosen if len(tiles) == 1 else []
+        others = self._roles.dots or self._roles.steps or set(names) != set(self.values)
+        return {} if others else {name: self.values[name] for name in names}
+
     def deeper(self, tiles: Mapping[str, int]) -> dict[str, int] | None:
         """The tiles with twice the usual k, which take half of the steps; None where they have
         another k, or single warps multiply by this target's fastest instructions."""

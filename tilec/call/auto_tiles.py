@@ -45,6 +45,7 @@ from mlir import ir
 
 from tilec.call.auto_constants import NARROW_SIDES, AutoConstants
 from tilec.call.call_class import CallClass, any_class
+from tilec.call.covered_sides import covered_lengths, covering
 from tilec.call.specialization import Specialization
 from tilec.compile.row_walks import HeldAxis, keeps_row
 from tilec.costs.kernel_work import ProgramWork, read_program
@@ -170,8 +171,9 @@ class AutoTiles:
         points = [first, *rest]
         ranked = [self._tiles(point, w, call) for point, w in zip(points, whys, strict=True)]
         ranked += halved
-        holding = [] if call is None else [self._whole(call, context), self._short(call, context)]
-        return [*(tiles for tiles in holding if tiles is not None), *ranked]
+        ahead = [self._whole, self._short, self._covered] if call is not None else []
+        found = [find(call, context) for find in ahead]
+        return [*(tiles for tiles in found if tiles is not None), *ranked]
 
     def _whole(self, call: CallClass, context: Context) -> Tiles | None:
         """The tile that keeps a whole row, where that spares reading it again."""
@@ -189,6 +191,25 @@ class AutoTiles:
         module = self._build(values, {}, context(), held=held, few=few)
         tiles = Tiles(tuple(values.items()), reasons, holds_rows=True, held=held, few=few)
         return tiles if keeps_row(module, self._target) else None
+
+    def _covered(self, call: CallClass, context: Context) -> Tiles | None:
+        """The usual elementwise tile with sides no longer than what programs cover; None where they
+        are no longer."""
+        usual = self._usual.covering if self._has_grid else {}
+
+        def grid_of(sides: Mapping[str, int]) -> tuple[int, ...] | None:
+            program = self._program(tuple((n, sides[n]) for n in self._usual.values), context)
+            arguments = call.arguments(self._parameters)
+            return None if program is None else launch_work(program, arguments).grid
+
+        lengths = covered_lengths(usual, grid_of)
+        sides = covering(usual, lengths) if lengths else usual
+        if sides == usual:
+            return None
+        chosen = tuple((name, sides[name]) for name in self._usual.values)
+        about = {name: f" of {length} elements" for name, length in lengths.items()}
+        reasons = {name: f"{side}: its part{about.get(name, '')}" for name, side in chosen}
+        return Tiles(chosen, reasons) if self._can_be(chosen, context) else None
 
     def _doubt(self, point: Point, machine: Machine) -> float:
         """How many times as fast as others a candidate must be predicted to be."""
