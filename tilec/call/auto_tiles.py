@@ -45,7 +45,7 @@ from mlir import ir
 
 from tilec.call.auto_constants import NARROW_SIDES, AutoConstants
 from tilec.call.call_class import CallClass, any_class
-from tilec.call.covered_sides import covered_lengths, covering
+from tilec.call.covered_sides import covered_lengths, covering, covering_reasons
 from tilec.call.specialization import Specialization
 from tilec.compile.row_walks import HeldAxis, keeps_row
 from tilec.costs.kernel_work import ProgramWork, read_program
@@ -200,15 +200,17 @@ class AutoTiles:
         def grid_of(sides: Mapping[str, int]) -> tuple[int, ...] | None:
             program = self._program(tuple((n, sides[n]) for n in self._usual.values), context)
             arguments = call.arguments(self._parameters)
-            return None if program is None else launch_work(program, arguments).grid
+            try:
+                return None if program is None else launch_work(program, arguments).grid
+            except ValueError:  # more programs than a grid has, of tiles of one
+                return None
 
         lengths = covered_lengths(usual, grid_of)
         sides = covering(usual, lengths) if lengths else usual
         if sides == usual:
             return None
         chosen = tuple((name, sides[name]) for name in self._usual.values)
-        about = {name: f" of {length} elements" for name, length in lengths.items()}
-        reasons = {name: f"{side}: its part{about.get(name, '')}" for name, side in chosen}
+        reasons = covering_reasons(chosen, lengths)
         return Tiles(chosen, reasons) if self._can_be(chosen, context) else None
 
     def _doubt(self, point: Point, machine: Machine) -> float:

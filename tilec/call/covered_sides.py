@@ -48,6 +48,14 @@ def covered_lengths(
     return lengths
 
 
+def covering_reasons(
+    sides: Sequence[tuple[str, int]], lengths: Mapping[str, int]
+) -> dict[str, str]:
+    """Why each side is as long as it is."""
+    about = {name: f" of {length} elements that programs cover" for name, length in lengths.items()}
+    return {n: f"{side}: its part of an elementwise tile{about.get(n, '')}" for n, side in sides}
+
+
 def _piece(length: int, side: int, is_last: bool) -> int:
     """The shortest side that covers a length in as many pieces as one of `side` elements."""
     pieces = -(-length // side)
