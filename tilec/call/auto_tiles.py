@@ -206,8 +206,7 @@ class AutoTiles:
                 return None
 
         lengths = covered_lengths(usual, grid_of)
-        sides = covering(usual, lengths) if lengths else usual
-        if sides == usual:
+        if (sides := covering(usual, lengths)) == usual:
             return None
         chosen = tuple((name, sides[name]) for name in self._usual.values)
         reasons = covering_reasons(chosen, lengths)

@@ -18,7 +18,7 @@ from tilec.hardware.powers import power_above, power_below
 def covering(usual: Mapping[str, int], lengths: Mapping[str, int]) -> dict[str, int]:
     """The sides in place of the `usual` ones, in the order of a tile's dimensions; `lengths`: how
     many elements programs cover along each together, where that is known."""
-    last, elements = list(usual)[-1], prod(usual.values())
+    last, elements = next(reversed(usual), ""), prod(usual.values())
     sides = {
         name: min(side, _piece(lengths[name], side, name == last)) if name in lengths else side
         for name, side in usual.items()
