@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,42 @@ def test_what_one_side_leaves_goes_to_the_other(
     shape: tuple[int, int], tile: dict[str, int]
 ) -> None:
     check(double_tiles, shape, tile)
+
+
+@tilec.kernel(grid=lambda y, BN: (tl.cdiv(y.shape[1], BN), y.shape[0]))
+def sum_segments(
+    x: tl.array, starts: tl.array, y: tl.array, BM: tl.const = tl.auto, BN: tl.const = tl.auto
+):
+    n, s = tl.program_id(0) * BN, tl.program_id(1)
+    first, end = tl.load(starts, s, ()), tl.load(starts, s + 1, ())
+    segment = tl.window(x, (first, 0), (end - first, x.shape[1]))
+    total = tl.zeros((BN,), tl.f32)
+    for m in tl.range(0, end - first, BM):
+        total += tl.sum(tl.load(segment, (m, n), (BM, BN)), 0)
+    tl.store(y, (s, n), total[None, :])
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "tile"),
+    [
+        (9 * 4, 90, {"BM": 16, "BN": 64}),
+        (9 * 12, 30, {"BM": 32, "BN": 32}),
+        (9 * 99, 90, {"BM": 32, "BN": 64}),
+    ],
+)
+def test_steps_down_columns_are_no_longer_than_twice_the_mean(
+    rows: int, columns: int, tile: dict[str, int]
+) -> None:
+    rng = np.random.default_rng()
+    starts = np.sort(np.append(rng.integers(0, rows + 1, 8), [0, rows])).astype(np.int32)
+    x = rng.standard_normal((rows, columns), dtype=np.float32)
+    y = np.full((9, columns), np.nan, np.float32)
+    there = sum_segments.on("emulator:check")
+    there(x, starts, y)
+    expected = [x[i:j].sum(0) for i, j in pairwise(starts)]
+    np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4)
+    found = there.compiled(x, starts, y).constants
+    assert {name: found[name] for name in tile} == tile
 
 
 def check(kernel: tilec.Kernel, shape: tuple[int, int], tile: dict[str, int]) -> None:

@@ -193,9 +193,9 @@ class AutoTiles:
         return tiles if keeps_row(module, self._target) else None
 
     def _covered(self, call: CallClass, context: Context) -> Tiles | None:
-        """The usual elementwise tile with sides no longer than what programs cover; None where they
-        are no longer."""
+        """The usual elementwise tile with sides as short as what they cover; None where it has."""
         usual = self._usual.covering if self._has_grid else {}
+        walked = self._usual.walked(call, tuple(usual))
 
         def grid_of(sides: Mapping[str, int]) -> tuple[int, ...] | None:
             program = self._program(tuple((n, sides[n]) for n in self._usual.values), context)
@@ -205,8 +205,8 @@ class AutoTiles:
             except ValueError:  # more programs than a grid has, of tiles of one
                 return None
 
-        lengths = covered_lengths(usual, grid_of)
-        if (sides := covering(usual, lengths)) == usual:
+        lengths = covered_lengths(usual, walked, grid_of)
+        if (sides := covering(usual, lengths, walked)) == usual:
             return None
         chosen = tuple((name, sides[name]) for name in self._usual.values)
         reasons = covering_reasons(chosen, lengths)
