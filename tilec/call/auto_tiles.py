@@ -9,7 +9,8 @@ all others, the fastest first, for where lowering shows that it spills or starve
 (`tilec/compile/fitting.py`); last, the usual tiles halved until they fit.
 
 Loops along rows that one tile holds get that tile (`short_rows.py`), in front of all others; where
-several walk along the same rows and none is longer in any launch, up to what a cluster keeps.
+several walk along the same rows and none is longer in any launch, up to what a cluster keeps. So do
+elementwise tiles with sides as short as what they cover (`covered_sides.py`).
 
 Columns between powers of two (96, 160, 192, 224) are tried last, with the rows of the fastest,
 where columns are loaded as they are: they can bring the number of programs below that of
@@ -208,9 +209,8 @@ class AutoTiles:
         lengths = covered_lengths(usual, walked, grid_of)
         if (sides := covering(usual, lengths, walked)) == usual:
             return None
-        chosen = tuple((name, sides[name]) for name in self._usual.values)
-        reasons = covering_reasons(chosen, lengths)
-        return Tiles(chosen, reasons) if self._can_be(chosen, context) else None
+        made = tuple((name, sides[name]) for name in self._usual.values)
+        return Tiles(made, covering_reasons(made, lengths)) if self._can_be(made, context) else None
 
     def _doubt(self, point: Point, machine: Machine) -> float:
         """How many times as fast as others a candidate must be predicted to be."""
