@@ -172,8 +172,8 @@ class AutoTiles:
         points = [first, *rest]
         ranked = [self._tiles(point, w, call) for point, w in zip(points, whys, strict=True)]
         ranked += halved
-        ahead = [self._whole, self._short, self._covered] if call is not None else []
-        found = [find(call, context) for find in ahead]
+        ahead = (self._whole, self._short, self._covered)
+        found = [] if call is None else [find(call, context) for find in ahead]
         return [*(tiles for tiles in found if tiles is not None), *ranked]
 
     def _whole(self, call: CallClass, context: Context) -> Tiles | None:

@@ -25,17 +25,19 @@ def covering(
     """The sides in place of the `usual` ones, in the order of a tile's dimensions; `lengths`: how
     many elements programs cover along each together, where that is known; `walked`: those that
     loops walk on by, beside which none gets longer."""
-    last, elements = next(reversed(usual), ""), prod(usual.values())
+    names, elements = list(usual), prod(usual.values())
     sides = {
-        name: min(side, _piece(lengths[name], side, name == last)) if name in lengths else side
+        name: min(side, _piece(lengths[name], side, name == names[-1])) if name in lengths else side
         for name, side in usual.items()
     }
     sides |= {name: min(usual[name], max(LEAST_WALKED, sides[name])) for name in walked}
-    for name in reversed(() if walked else tuple(usual)):
+    for name in [] if walked else names[::-1]:
         room = power_below(elements // prod(sides.values()))
         if room > 1 and name in lengths:
             longer = room * sides[name]
-            sides[name] = max(sides[name], min(longer, _piece(lengths[name], longer, name == last)))
+            sides[name] = max(
+                sides[name], min(longer, _piece(lengths[name], longer, name == names[-1]))
+            )
     return sides
 
 

@@ -52,7 +52,9 @@ def walk_of(loop: ir.Operation) -> Walk | None:
         array, start = _windowed(view.src, axis)
         first = _read_from(low if start is None or constant_of(low) != 0 else start)
         number = _number(array)
-        return None if None in (number, first) else Walk(number, axis, end, first == end)
+        if number is None or first is None:
+            return None
+        return Walk(number, axis, end, first == end)
     return None
 
 
