@@ -42,7 +42,7 @@ from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.hazards import read_ahead_hazard
-from tilec.passes.analysis.vector_width import element_bytes
+from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.layouts.maps import broadcast_source
 from tilec.passes.layouts.operand_numbers import name_operand_rows
@@ -136,10 +136,10 @@ def _makers(
 
 def _accesses(layout: Layout, view: tile.LoadOp | tile.GatherOp) -> int:
     """The number of accesses, of at most 16 bytes each, that load what a thread holds of a tile in
-    a row; elements that are gathered come one by one."""
-    values = layout.values
-    run = values[0].size if values and values[0].stride == 1 else 1
-    run = 1 if isinstance(view, tile.GatherOp) else run
+    a row; elements that are gathered, or that are no neighbours in memory, come one by one."""
+    values, run = layout.values, 1
+    if values and isinstance(view, tile.LoadOp) and values[0].stride == 1:
+        run = values[0].size if values[0].dim == contiguous_dim(view.array, view.dims) else 1
     return prod(mode.size for mode in values) // min(run, VECTOR_BYTES // element_bytes(view.src))
 
 

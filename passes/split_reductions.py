@@ -88,12 +88,30 @@ def _split_reduce(op: tile.ReduceOp, context: PassContext) -> None:
         gpu_tile.WarpReduceOp.build(op.inputs, results=types, axis=op.axis), op.operation
     )
     count = shape(types[0])[op.axis]
-    gathered = _through_buffers(partials, gathered_layout(layout, op.axis, count))
-    final = op.operation.clone()
-    for number, value in enumerate(gathered):
-        final.operands[number] = value
+    conversions = _conversions(op)
+    own, made = gathered_layout(layout, op.axis, count), [value.type for value in op.outputs]
+    if conversions:
+        rows = layout_of(conversions[0].result)
+        own = expanded(rows, op.axis, count)
+        made = [tile_type(shape(v), element(v), layout_attr(rows)) for v in op.outputs]
+    gathered = _through_buffers(partials, own)
+    final = _with_body(tile.ReduceOp.build(gathered, results=[made], axis=op.axis), op.operation)
     _report(op, context, "reduction", count)
-    replace_op(op, *final.results)
+    for conversion in conversions:
+        result = list(op.outputs).index(conversion.src)
+        replace_op(conversion, final[result])
+    replace_op(op, *final)
+
+
+def _conversions(op: tile.ReduceOp) -> list[gpu_tile.ConvertLayoutOp]:
+    """All that is done with a reduction's results, where each thread wants no more of them in one
+    other layout: it can read the partials of these as well."""
+    uses = [use.owner for value in op.outputs for use in value.uses]
+    found = [use.opview for use in uses if isinstance(use.opview, gpu_tile.ConvertLayoutOp)]
+    layouts = {layout_of(one.result) for one in found}
+    if len(found) < len(uses) or len(layouts) != 1:
+        return []
+    return found if layouts.pop().num_values <= layout_of(op.outputs[0]).num_values else []
 
 
 def _split_scan(op: tile.ScanOp, context: PassContext) -> None:

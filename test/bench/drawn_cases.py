@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import drawn_array_cases as arrays
 import drawn_layers as layers
 import layer_cases
 from attention_cases import AttentionCase
@@ -256,6 +257,102 @@ def _decoding(s: Source) -> Any:
     )
 
 
+def _transposes(s: Source) -> Any:
+    batch = s.log(1, 256) if s.random.random() < 0.7 else 1
+    return arrays.swapped_axes(s.of(FLOATS), batch, s.side(8192), s.side(8192))
+
+
+def _rotations(s: Source) -> Any:
+    sizes = s.log(1, 16), s.log(16, 8192), s.log(1, 64), s.of((64, 96, 128, 256))
+    return arrays.rotation(s.of(("f16", "bf16")), *sizes, s.random.random() < 0.5)
+
+
+def _embeddings(s: Source) -> Any:
+    each = 1 if s.random.random() < 0.4 else s.log(2, 64)
+    sizes = s.log(100, 2**18), s.side(4096, 32), s.log(16, 2**16)
+    return arrays.bags(s.of(FLOATS), *sizes, each)
+
+
+def _caches(s: Source) -> Any:
+    tokens, width = s.log(1, 16384), s.log(1, 32) * s.of((64, 128))
+    return arrays.slots(s.of(("f16", "bf16")), tokens, width, tokens + s.log(16, 65536))
+
+
+def _short_filters(s: Source) -> Any:
+    sizes = s.log(1, 16), s.side(8192, 64), s.side(8192, 64)
+    return arrays.short_filter(s.of(FLOATS), *sizes, s.random.random() < 0.5)
+
+
+def _group_norms(s: Source) -> Any:
+    side = s.log(7, 64)
+    space = side * side
+    channels = s.log(1, max(1, ONE_TILE // space))
+    return arrays.group_norm(s.of(FLOATS), s.log(1, 64), s.log(4, 64), channels, space)
+
+
+def _moments(s: Source) -> Any:
+    return arrays.column_moments(s.of(FLOATS), s.log(256, 2**20), s.side(4096, 32))
+
+
+def _running_sums(s: Source) -> Any:
+    if s.random.random() < 0.5:
+        columns = s.side(131072, 64)
+        return arrays.running_rows("f32", s.rows(columns), columns)
+    return arrays.running_columns("f32", s.log(1, 64), s.log(64, 8192), s.side(4096, 32))
+
+
+def _pooling(s: Source) -> Any:
+    sides = s.log(14, 256), s.log(14, 256)
+    return arrays.pooling(s.of(FLOATS), s.log(4, 16384), sides, s.of(((2, 2), (3, 2), (3, 1))))
+
+
+def _dropout(s: Source) -> Any:
+    return arrays.dropped(s.of(FLOATS), s.side(2**26, 2**12))
+
+
+def _gated_halves(s: Source) -> Any:
+    columns = s.side(16384, 64)
+    return arrays.gated_halves(s.of(FLOATS), s.rows(columns, 2**26), columns)
+
+
+def _masked_rows(s: Source) -> Any:
+    sizes = s.log(1, 256), s.side(2048, 16), s.side(8192, 32)
+    return arrays.masked_softmax(s.of(FLOATS), *sizes)
+
+
+def _volumes(s: Source) -> Any:
+    return arrays.volume(s.log(4, 512), s.log(16, 512), s.side(512, 16))
+
+
+def _segments(s: Source) -> Any:
+    return arrays.segments(s.of(FLOATS), s.log(16, 2**15), s.log(2, 256), s.side(1024, 16))
+
+
+def _vectors(s: Source) -> Any:
+    batch = 1 if s.random.random() < 0.6 else s.log(2, 128)
+    return arrays.vectors(s.of(FLOATS), batch, s.side(16384, 64), s.side(16384, 64))
+
+
+def _small_products(s: Source) -> Any:
+    sides = [s.log(8, 48)] * 3 if s.random.random() < 0.6 else [s.log(8, 48) for _ in range(3)]
+    return arrays.small_products(s.of(FLOATS), s.log(32, 2**17), *sides)
+
+
+def _grams(s: Source) -> Any:
+    return arrays.gram(s.of(("f16", "bf16")), s.log(512, 2**20), s.log(32, 1024, 8))
+
+
+def _nearest(s: Source) -> Any:
+    sizes = s.log(64, 2**18), s.log(16, 4096), s.log(16, 256, 8)
+    return arrays.nearest(s.of(("f16", "bf16")), *sizes)
+
+
+def _cells(s: Source) -> Any:
+    return arrays.lstm_cell(
+        s.of(("f16", "bf16")), s.log(1, 2048), s.log(64, 2048, 8), s.log(64, 2048, 8)
+    )
+
+
 CLASSES: dict[str, Callable[[Source], Any]] = {
     "products": _product,
     "batches": _batch,
@@ -278,6 +375,25 @@ CLASSES: dict[str, Callable[[Source], Any]] = {
     "4-bit weights": _four_bits,
     "tile scales": _tile_scales,
     "decoding": _decoding,
+    "transposes": _transposes,
+    "rotations": _rotations,
+    "embeddings": _embeddings,
+    "caches": _caches,
+    "short filters": _short_filters,
+    "group norms": _group_norms,
+    "moments": _moments,
+    "running sums": _running_sums,
+    "pooling": _pooling,
+    "dropout": _dropout,
+    "gated halves": _gated_halves,
+    "masked rows": _masked_rows,
+    "volumes": _volumes,
+    "segments": _segments,
+    "vectors": _vectors,
+    "small products": _small_products,
+    "grams": _grams,
+    "nearest": _nearest,
+    "cells": _cells,
 }
 SHARES = {"products": 4, "attention": 2, "rows": 2, "elementwise": 2}
 """Cases of a class in each turn, where more than one."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from drawn_array_formulas import array_formula
 from drawn_layers import ELEMENTWISE, EPS, FACTOR, RATE
 from layer_cases import LayerCase
 
@@ -150,7 +151,7 @@ def formula(case: LayerCase) -> Callable[..., Any] | None:
         "cross_entropy": _cross_entropy,
         "rms_norm_backward": _rms_norm_gradients,
     }
-    return made.get(case.kernel)
+    return made.get(case.kernel) or array_formula(case)
 
 
 GENERATED = {"midpoint_sums": _midpoint, "count_hits": _hits}

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from drawn_array_formulas import ARRAY_CALLS, ARRAY_FILLS, ARRAYS, written_slots
 from drawn_formulas import GENERATED, formula, inputs_of
 from drawn_layers import ELEMENTWISE
 from fused_cases import FusedCase
@@ -77,7 +78,8 @@ def _sparse(t: Tensors, dtype: torch.dtype) -> torch.Tensor:
     return torch.sparse_csr_tensor(t["starts"], columns, values, size)
 
 
-_REFERENCES: dict[str, Callable[[LayerCase, Tensors], torch.Tensor]] = {
+_REFERENCES: dict[str, Callable[[LayerCase, Tensors], Any]] = {
+    "write_slots": written_slots,
     "shared_attention": _queries,
     "chunked_recurrence": _recurrence,
     "selective_scan": _scan,
@@ -145,6 +147,7 @@ def _fill_ranks(case: LayerCase, t: Tensors, generator: torch.Generator) -> None
 
 
 _FILLS = {
+    **ARRAY_FILLS,
     "order_rows_with_places": _fill_ranks,
     "first_of_rows_with_places": _fill_ranks,
     "chunked_recurrence": _fill_rates,
@@ -160,6 +163,7 @@ def torch_drawn(case: LayerCase) -> Calls:
         generate = GENERATED[case.kernel]
         return {"torch eager": lambda t: generate(case, torch.float32, t["y"].device)}
     made = {
+        **ARRAY_CALLS,
         "shared_attention": _attention_calls,
         "multiply_sparse_rows": _sparse_calls,
         "histogram": _histogram_calls,
@@ -277,6 +281,7 @@ def _histogram_calls(case: LayerCase) -> Calls:
 
 DRAWN = {
     *ELEMENTWISE,
+    *ARRAYS,
     *("softmax", "layer_norm", "long_rms_norm", "quantise_rows", "biased_product"),
     *("shared_attention", "chunked_recurrence", "selective_scan", "midpoint_sums", "count_hits"),
     *("stencil", "multiply_sparse_rows", "sort_rows", "largest_of_rows", "histogram"),

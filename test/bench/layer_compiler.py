@@ -6,7 +6,9 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+import drawn_array_kernels
 import drawn_kernels
+import drawn_product_kernels
 import drawn_small_kernels
 from bench_cases import Variant
 from layer_cases import LayerCase, Step
@@ -15,7 +17,7 @@ from tilec.call.jit import Kernel
 from tilec.compile.assembler import assemble, locate_tool
 from tilec.examples.convolution import convolve
 from tilec.examples.cross_entropy import cross_entropy
-from tilec.examples.indexing import histogram
+from tilec.examples.indexing import gather_rows, histogram
 from tilec.examples.layer_norm import layer_norm
 from tilec.examples.mixture_of_experts import multiply_by_experts
 from tilec.examples.paged_attention import attend_pages, join_splits
@@ -30,7 +32,8 @@ from tilec.ops.gradient_kernels import key_gradients, query_gradients
 from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
 
-_DRAWN = (*vars(drawn_kernels).values(), *vars(drawn_small_kernels).values())
+_FILES = (drawn_kernels, drawn_small_kernels, drawn_array_kernels, drawn_product_kernels)
+_DRAWN = tuple(each for file in _FILES for each in vars(file).values())
 
 KERNELS: dict[str, Kernel] = {
     kernel.name: kernel
@@ -39,7 +42,7 @@ KERNELS: dict[str, Kernel] = {
         *(softmax, online_softmax, layer_norm, selective_scan),
         *(key_gradients, query_gradients, multiply_by_experts),
         *(quantized_matmul, tile_scaled_matmul, convolve, attend_pages, join_splits),
-        *(cross_entropy, histogram, rms_norm, rms_norm_gradients, sum_columns),
+        *(cross_entropy, histogram, gather_rows, rms_norm, rms_norm_gradients, sum_columns),
     )
 }
 

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
 
 from array_spec import ArraySpec
+from drawn_array_references import ARRAY_REFERENCES, fill_arrays
 from drawn_cases import CLASSES, MOST_BYTES, MOST_WORK, SHARES, draw
 from drawn_compiler import CompileJob, compile_drawn
 from drawn_layers import EPS, FACTOR, RATE, long_rms_norm, quantisation
@@ -115,6 +116,7 @@ def first(case: LayerCase, x: Any) -> tuple[Any, Any]:
 
 
 REFERENCES: dict[str, Callable[..., Any]] = {
+    **ARRAY_REFERENCES,
     "scale_array": lambda case, x: FACTOR * x,
     "activate": lambda case, x: gelu(x),
     "gate": lambda case, x, g: g * sigmoid(g) * x,
@@ -166,6 +168,7 @@ def filled(case: LayerCase, rng: np.random.Generator) -> Arrays:
         found["decay"] = -np.abs(found["decay"])
     if case.kernel == "adam":
         found["square"] = np.abs(found["square"])
+    fill_arrays(case, found, rng)
     return found
 
 
@@ -218,7 +221,7 @@ def test_a_seed_draws_the_same_and_each_turn_all_classes() -> None:
 @pytest.mark.parametrize("number", range(len(SEEDS)))
 def test_kernels_give_what_numpy_does(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each seed checks a third of the kinds."""
-    monkeypatch.setenv("TILEC_TARGET", ("sm_90a", "sm_80", "sm_90a")[number])
+    monkeypatch.setenv("TILEC_TARGET", ("sm_90a", "sm_80", "sm_100a")[number])
     long = {"long_rms_norm": long_rms_norm("bf16", 2, 9001)}
     cases = small_cases(SEEDS[number]) | long
     for kernel in sorted(REFERENCES)[number :: len(SEEDS)]:

@@ -14,6 +14,7 @@ import triton_small_kernels as small
 from drawn_layers import ELEMENTWISE, EPS, FACTOR, RATE
 from layer_cases import LOWEST, WIDTH, LayerCase
 from triton.tools.tensor_descriptor import TensorDescriptor
+from triton_arrays import ARRAY_CANDIDATES
 from triton_peers import SMS, Tensors, TritonLaunch
 
 Shapes = dict[str, tuple[int, ...]]
@@ -304,6 +305,7 @@ def _histogram(case: LayerCase, shapes: Shapes) -> Iterator[TritonLaunch]:
 
 
 CANDIDATES: dict[str, Callable[[LayerCase, Shapes], Iterator[TritonLaunch]]] = {
+    **ARRAY_CANDIDATES,
     "softmax": _softmax,
     "layer_norm": _layer_norm,
     "long_rms_norm": _long_rms_norm,

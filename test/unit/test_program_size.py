@@ -110,6 +110,23 @@ def test_warps(kernel: Kernel, warps: int) -> None:
     assert compiled.threads == 32 * warps
 
 
+@tilec.kernel(grid=(1,))
+def dropped(x: tl.array, y: tl.array):
+    tl.store(y, 0, tl.where(tl.rand(7, tl.arange(1024)) < 0.5, tl.load(x, 0, 1024), 0.0))
+
+
+@pytest.mark.parametrize(("kernel", "warps"), [(copied, 4), (dropped, 8)])
+def test_warps_of_what_takes_hundreds_of_instructions(kernel: Kernel, warps: int) -> None:
+    compiled = kernel.compile(["x:f16[?:8]", "y:f16[?:8]"], target="sm_80")
+    assert compiled.threads == 32 * warps
+
+
+@pytest.mark.parametrize(("elements", "warps"), [(768, 2), (864, 2), (896, 4), (1024, 4)])
+def test_seven_eighths_of_a_power_of_two_count_as_it(elements: int, warps: int) -> None:
+    compiled = centred.compile(["x:f32[?:4]", "y:f32[?:4]"], {"N": elements}, target="sm_80")
+    assert compiled.threads == 32 * warps
+
+
 @pytest.mark.parametrize(("elements", "warps"), [(16384, 16), (32768, 32)])
 def test_warps_of_long_rows(elements: int, warps: int) -> None:
     compiled = centred.compile(["x:f32[?:4]", "y:f32[?:4]"], {"N": elements}, target="sm_90a")

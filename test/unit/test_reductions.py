@@ -60,25 +60,36 @@ def store_text(shape: Sequence[int], element: str, layout: Layout, value: str, a
 
 
 def reduction(
-    shape: Sequence[int], axis: int, elements: Sequence[str], layout: Layout, body: str
+    shape: Sequence[int],
+    axis: int,
+    elements: Sequence[str],
+    layout: Layout,
+    body: str,
+    into: Layout | None = None,
 ) -> str:
     """A kernel that reduces one array per element type and writes each result along the axis again.
 
-    So every thread along the axis writes the copy it holds.
+    So every thread along the axis writes the copy it holds. `into`: what results are converted to
+    first, rows of tiles of that layout.
     """
     numbered, count = list(enumerate(elements)), len(elements)
     rest = [*shape[:axis], *shape[axis + 1 :]]
     dims = ", ".join(str(d) for d in range(len(shape)) if d != axis)
-    sliced = layout.slice(axis)
+    sliced, written = layout.slice(axis), into or layout
+    rows = written.slice(axis)
     arrays = [f"%{x}{i}: {array_type(len(shape), e)}" for x in "xy" for i, e in numbered]
     loads = [load_text(shape, e, layout, f"%v{i}", f"%x{i}") for i, e in numbered]
     stores = []
     for i, e in numbered:
+        from_, to = tile_type(rest, e, sliced), tile_type(rest, e, rows)
+        if into is not None:
+            stores.append(f'%s{i} = "gpu_tile.convert_layout"(%r#{i}) : ({from_}) -> {to}')
         stores.append(
-            f'%b{i} = "tile.broadcast"(%r#{i}) {{dims = array<i32{": " * bool(dims)}{dims}>}} : '
-            f"({tile_type(rest, e, sliced)}) -> {tile_type(shape, e, layout)}"
+            f'%b{i} = "tile.broadcast"({f"%r#{i}" if into is None else f"%s{i}"}) '
+            f"{{dims = array<i32{': ' * bool(dims)}{dims}>}} : "
+            f"({to}) -> {tile_type(shape, e, written)}"
         )
-        stores.append(store_text(shape, e, layout, f"%b{i}", f"%y{i}"))
+        stores.append(store_text(shape, e, written, f"%b{i}", f"%y{i}"))
     arguments = [f"%{x}{i}: {e}" for x in "pq" for i, e in numbered]
     types = ", ".join(tile_type(shape, e, layout) for e in elements)
     results = ", ".join(tile_type(rest, e, sliced) for e in elements)
@@ -103,10 +114,11 @@ def reduced(
     body: str,
     num_warps: int,
     padding: str | None = None,
+    into: Layout | None = None,
 ) -> list[np.ndarray]:
     """The results of a reduction; all copies agree. `padding`: what f32 phantoms hold."""
     shape = arrays[0].shape
-    text = reduction(shape, axis, elements, layout, body)
+    text = reduction(shape, axis, elements, layout, body, into)
     if padding is not None:
         text = text.replace(f"padding = {PADDING['f32']}", f"padding = {padding}")
     results = [np.zeros_like(array) for array in arrays]
@@ -153,6 +165,22 @@ def test_sums_do_not_count_phantoms(shape: tuple[int, ...], axis: int, num_warps
     layout = random_layout(random.Random(seed), shape, num_warps)
     x = random_array(np.random.default_rng(seed), shape, "f32")
     (y,) = reduced([x], axis, ["f32"], layout, single("arith.addf", "f32"), num_warps)
+    np.testing.assert_allclose(y, x.astype(np.float64).sum(axis), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("num_warps", [2, 8])
+@pytest.mark.parametrize(("shape", "axis"), SHAPES)
+def test_sums_that_are_wanted_in_another_layout(
+    shape: tuple[int, ...], axis: int, num_warps: int
+) -> None:
+    """Threads read partials of their own elements, or convert the sums."""
+    seed = seed_of(axis, shape, num_warps)
+    source = random.Random(seed)
+    layout, into = (random_layout(source, shape, num_warps) for _ in range(2))
+    x = random_array(np.random.default_rng(seed), shape, "f32")
+    body = single("arith.addf", "f32")
+    (y,) = reduced([x], axis, ["f32"], layout, body, num_warps, into=into)
     np.testing.assert_allclose(y, x.astype(np.float64).sum(axis), rtol=1e-4, atol=1e-4)
 
 

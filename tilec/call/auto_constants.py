@@ -23,13 +23,13 @@ a class of sizes. What turns out not to fit is halved, the largest size first (`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import prod
 from typing import Any
 
 from tilec.call.call_class import CallClass
 from tilec.call.constant_roles import MOST_NAMES, Parts, Roles, probe
-from tilec.call.short_rows import LONGEST_AXIS, short_tile, whole_tile
+from tilec.call.short_rows import LONGEST_AXIS, short_tile, walked_length, whole_tile
 from tilec.compile.row_walks import HeldAxis
 from tilec.executable.kernel import Parameter
 from tilec.hardware.mma_shapes import WIDEST_N
@@ -145,6 +145,23 @@ class AutoConstants:
         many = any(len(columns) > 1 for columns in self._roles.columns.values())
         rows, columns = (ROWS_OF_MANY, COLUMNS_OF_MANY) if many else (ROWS, COLUMNS)
         return tuple(dict.fromkeys((usual, *(rows if role == "m" else columns))))
+
+    @property
+    def covering(self) -> dict[str, int]:
+        """The usual sizes in the order of an elementwise tile's dimensions; none where constants
+        are for something else, too, or loops walk along rows by one."""
+        tiles = {_largest(name, self._roles) for name in self.values if name in self._roles.tiles}
+        names = next(iter(tiles)).chosen if len(tiles) == 1 else []
+        others = self._roles.dots or any(_is_streamed_row(name, self._roles) for name in names)
+        return (
+            {} if others or set(names) != set(self.values) else {n: self.values[n] for n in names}
+        )
+
+    def walked(self, call: CallClass, names: Collection[str]) -> dict[str, int | None]:
+        """Those of some constants that loops walk on by, and how many elements at most in calls of
+        a class; None where nobody knows."""
+        steps = self._roles.steps
+        return {name: walked_length(steps[name], call) for name in names if name in steps}
 
     def deeper(self, tiles: Mapping[str, int]) -> dict[str, int] | None:
         """The tiles with twice the usual k, which take half of the steps; None where they have

@@ -9,7 +9,8 @@ all others, the fastest first, for where lowering shows that it spills or starve
 (`tilec/compile/fitting.py`); last, the usual tiles halved until they fit.
 
 Loops along rows that one tile holds get that tile (`short_rows.py`), in front of all others; where
-several walk along the same rows and none is longer in any launch, up to what a cluster keeps.
+several walk along the same rows and none is longer in any launch, up to what a cluster keeps. So do
+elementwise tiles with sides as short as what they cover (`covered_sides.py`).
 
 Columns between powers of two (96, 160, 192, 224) are tried last, with the rows of the fastest,
 where columns are loaded as they are: they can bring the number of programs below that of
@@ -45,6 +46,7 @@ from mlir import ir
 
 from tilec.call.auto_constants import NARROW_SIDES, AutoConstants
 from tilec.call.call_class import CallClass, any_class, size_class
+from tilec.call.covered_sides import covered_lengths, covering, covering_reasons
 from tilec.call.short_rows import FEW_EACH, LONGEST_OF_FEW
 from tilec.call.specialization import Specialization
 from tilec.compile.row_walks import HeldAxis, keeps_row
@@ -165,8 +167,9 @@ class AutoTiles:
         points = [first, *rest]
         ranked = [self._tiles(point, w, call) for point, w in zip(points, whys, strict=True)]
         ranked += halved
-        holding = [] if call is None else [self._whole(call, context), self._short(call, context)]
-        return [*(tiles for tiles in holding if tiles is not None), *ranked]
+        ahead = (self._whole, self._short, self._covered)
+        found = [] if call is None else [find(call, context) for find in ahead]
+        return [*(tiles for tiles in found if tiles is not None), *ranked]
 
     def _whole(self, call: CallClass, context: Context) -> Tiles | None:
         """The tile that keeps a whole row, where that spares reading it again."""
@@ -184,6 +187,25 @@ class AutoTiles:
         module = self._build(values, {}, context(), held=held, few=few)
         tiles = Tiles(tuple(values.items()), reasons, holds_rows=True, held=held, few=few)
         return tiles if keeps_row(module, self._target) else None
+
+    def _covered(self, call: CallClass, context: Context) -> Tiles | None:
+        """The usual elementwise tile with sides as short as what they cover; None where it has."""
+        usual = self._usual.covering if self._has_grid else {}
+        walked = self._usual.walked(call, tuple(usual))
+
+        def grid_of(sides: Mapping[str, int]) -> tuple[int, ...] | None:
+            program = self._program(tuple((n, sides[n]) for n in self._usual.values), context)
+            arguments = call.arguments(self._parameters)
+            try:
+                return None if program is None else launch_work(program, arguments).grid
+            except ValueError:  # more programs than a grid has, of tiles of one
+                return None
+
+        lengths = covered_lengths(usual, walked, grid_of)
+        if (sides := covering(usual, lengths, walked)) == usual:
+            return None
+        made = tuple((name, sides[name]) for name in self._usual.values)
+        return Tiles(made, covering_reasons(made, lengths)) if self._can_be(made, context) else None
 
     def _doubt(self, point: Point, machine: Machine) -> float:
         """How many times as fast as others a candidate must be predicted to be."""

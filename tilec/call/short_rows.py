@@ -52,9 +52,8 @@ def short_tile(
 ) -> int | None:
     """The tile that holds the longest of the rows that loops walk along in calls of a class; None
     where one is long, as an axis of more elements than `longest_axis`, or nobody knows."""
-    known = [_length(walk, call) for walk in walks]
-    longest = max((length for length in known if length is not None), default=LONGEST + 1)
-    if None in known:
+    longest = walked_length(walks, call)
+    if longest is None:
         return None
     if longest > LONGEST:
         are_axes = all(walk is not None and walk.ends is None for walk in walks)
@@ -80,6 +79,13 @@ def whole_tile(
         return None
     part = PART if longest <= LONGEST_TILE else LONG_PART
     return -(-longest // part) * part, held
+
+
+def walked_length(walks: Sequence[Walk | None], call: CallClass) -> int | None:
+    """The most elements that loops walk along in calls of a class; None where nobody knows."""
+    known = [_length(walk, call) for walk in walks]
+    lengths = [length for length in known if length is not None]
+    return max(lengths) if lengths and len(lengths) == len(known) else None
 
 
 def _axis(walk: Walk | None, call: CallClass) -> HeldAxis | None:

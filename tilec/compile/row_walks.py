@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects.def_use import defining_op
-from tilec.dialects.tile import LoadOp
+from tilec.dialects.tile import LoadOp, WindowOp
 from tilec.hardware.target import Target
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import constant_of
@@ -36,23 +36,36 @@ def walk_of(loop: ir.Operation) -> Walk | None:
     """What an `scf.for` walks along from end to end; None where that is no row of an array.
 
     Of rows that begin and end where memory says, as those of sparse matrices, the array is the one
-    whose tiles the loop loads at its counter.
+    whose tiles the loop loads at its counter, or of which it is a window.
     """
     low, high = list(loop.operands)[:2]
     owner = defining_op(high)
     if constant_of(low) == 0 and owner is not None and owner.name == "memref.dim":
         number, axis = _number(owner.operands[0]), constant_of(owner.operands[1])
         return None if number is None or axis is None else Walk(number, axis)
-    first, end = _read_from(low), _read_from(high)
-    if first is None or end is None:
-        return None
-    counter = loop.regions[0].blocks[0].arguments[0]
-    for use in counter.uses:
-        view = use.owner.opview
-        if isinstance(view, LoadOp) and view.dims and view.offsets[view.dims[-1]] == counter:
-            number = _number(view.src)
-            return None if number is None else Walk(number, view.dims[-1], end, first == end)
+    counter, end = loop.regions[0].blocks[0].arguments[0], _read_from(high)
+    loads = [use.owner.opview for use in counter.uses if isinstance(use.owner.opview, LoadOp)]
+    for view in loads if end is not None else []:
+        axis = next((dim for dim in view.dims if view.offsets[dim] == counter), None)
+        if axis is None:
+            continue
+        array, start = _windowed(view.src, axis)
+        first = _read_from(low if start is None or constant_of(low) != 0 else start)
+        number = _number(array)
+        if number is None or first is None:
+            return None
+        return Walk(number, axis, end, first == end)
     return None
+
+
+def _windowed(array: ir.Value, axis: int) -> tuple[ir.Value, ir.Value | None]:
+    """The array that an array is a window of, and where that begins along `axis`; None where it is
+    no window there, or one of another."""
+    starts = []
+    while (window := defining_op(array, WindowOp.OPERATION_NAME)) is not None:
+        starts += [window.opview.start] if window.opview.dim == axis else []
+        array = window.opview.src
+    return array, starts[0] if len(starts) == 1 else None
 
 
 def keeps_row(module: ir.Module, target: Target) -> bool:

@@ -11,6 +11,8 @@
 #once = #gpu_tile.layout<"T(128):(4@0) V(4):(1@0)">
 !both = tensor<512xf32, #gpu_tile.layout<"T(64,2):(8@0,0) V(8):(1@0)">>
 !each = tensor<32xi32, #gpu_tile.layout<"T(8,16):(1@0,0) V(4):(8@0)">>
+!across = tensor<32x32xbf16, #gpu_tile.layout<"T(4,32):(8@1,1@0) V(8):(1@1)">>
+!down = tensor<32x32xbf16, #gpu_tile.layout<"T(4,32):(8@0,1@1) V(8):(1@0)">>
 
 // CHECK-LABEL: @again
 // CHECK: %[[LOAD:.*]] = "tile.load"{{.*}} -> tensor<32xi32, #gpu_tile.layout<"T(8,16):(1@0,0) V(4):(8@0)">>
@@ -56,6 +58,16 @@ func.func @row_of_words(%x: memref<?xf32, strided<[1]>>) -> !both attributes {ti
   %t = "tile.load"(%x, %zero) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (memref<?xf32, strided<[1]>>, index) -> tensor<512xf32, #once>
   %y = "gpu_tile.convert_layout"(%t) : (tensor<512xf32, #once>) -> !both
   return %y : !both
+}
+
+// Eight neighbours of a column are eight accesses of rows in memory.
+// CHECK-LABEL: @turned
+// CHECK: gpu_tile.convert_layout
+func.func @turned(%x: memref<?x?xbf16, strided<[?, 1]>>) -> !down attributes {tile.kernel} {
+  %zero = arith.constant 0 : index
+  %t = "tile.load"(%x, %zero, %zero) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (memref<?x?xbf16, strided<[?, 1]>>, index, index) -> !across
+  %y = "gpu_tile.convert_layout"(%t) : (!across) -> !down
+  return %y : !down
 }
 
 // But the numbers of rows for products are loaded so: a load role converts nothing.

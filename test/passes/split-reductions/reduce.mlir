@@ -49,3 +49,35 @@ func.func @two_values_per_row(%x: tensor<64x16xf32, #gpu_tile.layout<"T(32,4):(1
   }) {axis = 1 : i32} : (tensor<64x16xf32, #gpu_tile.layout<"T(32,4):(1@0,4@1) V(4,2):(1@1,32@0)">>, tensor<64x16xi32, #gpu_tile.layout<"T(32,4):(1@0,4@1) V(4,2):(1@1,32@0)">>) -> (tensor<64xf32, #gpu_tile.layout<"T(32,4):(1@0,0) V(2):(32@0)">>, tensor<64xi32, #gpu_tile.layout<"T(32,4):(1@0,0) V(2):(32@0)">>)
   return
 }
+
+// Who wants the totals of 16 columns in 16 threads, one each, reads four partials of these, and
+// nothing is converted.
+// CHECK-LABEL: @totals_in_one_other_layout
+func.func @totals_in_one_other_layout(%x: tensor<128x16xf32, #gpu_tile.layout<"T(4,32):(4@1,1@0) V(4,4):(1@1,32@0)">>) -> tensor<16xf32, #gpu_tile.layout<"T(16,8):(1@0,0) V():()">> attributes {tile.kernel} {
+  // CHECK: "gpu_tile.buffer_load"({{.*}} -> tensor<4x16xf32, #gpu_tile.layout<"T(16,8):(1@1,0) V(4):(1@0)">>
+  // CHECK: %[[Y:.*]] = "tile.reduce"
+  // CHECK: -> tensor<16xf32, #gpu_tile.layout<"T(16,8):(1@0,0) V():()">>
+  // CHECK-NOT: gpu_tile.convert_layout
+  // CHECK: return %[[Y]]
+  %y = "tile.reduce"(%x) ({
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.addf %p, %q : f32
+    gpu.yield %r : f32
+  }) {axis = 0 : i32} : (tensor<128x16xf32, #gpu_tile.layout<"T(4,32):(4@1,1@0) V(4,4):(1@1,32@0)">>) -> tensor<16xf32, #gpu_tile.layout<"T(4,32):(4@0,0) V(4):(1@0)">>
+  %c = "gpu_tile.convert_layout"(%y) : (tensor<16xf32, #gpu_tile.layout<"T(4,32):(4@0,0) V(4):(1@0)">>) -> tensor<16xf32, #gpu_tile.layout<"T(16,8):(1@0,0) V():()">>
+  return %c : tensor<16xf32, #gpu_tile.layout<"T(16,8):(1@0,0) V():()">>
+}
+
+// Not where a thread would read more of them than it did.
+// CHECK-LABEL: @totals_in_every_thread
+func.func @totals_in_every_thread(%x: tensor<128x16xf32, #gpu_tile.layout<"T(4,32):(4@1,1@0) V(4,4):(1@1,32@0)">>) -> tensor<16xf32, #gpu_tile.layout<"T(128):(0) V(16):(1@0)">> attributes {tile.kernel} {
+  // CHECK: "tile.reduce"
+  // CHECK: gpu_tile.convert_layout
+  %y = "tile.reduce"(%x) ({
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.addf %p, %q : f32
+    gpu.yield %r : f32
+  }) {axis = 0 : i32} : (tensor<128x16xf32, #gpu_tile.layout<"T(4,32):(4@1,1@0) V(4,4):(1@1,32@0)">>) -> tensor<16xf32, #gpu_tile.layout<"T(4,32):(4@0,0) V(4):(1@0)">>
+  %c = "gpu_tile.convert_layout"(%y) : (tensor<16xf32, #gpu_tile.layout<"T(4,32):(4@0,0) V(4):(1@0)">>) -> tensor<16xf32, #gpu_tile.layout<"T(128):(0) V(16):(1@0)">>
+  return %c : tensor<16xf32, #gpu_tile.layout<"T(128):(0) V(16):(1@0)">>
+}

@@ -1,0 +1,112 @@
+"""Elementwise tiles of `tl.auto` sides: no wider than what programs cover, and right there."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import tilec
+import tilec.language as tl
+from tilec.call.covered_sides import covering
+
+
+@tilec.kernel(grid=lambda x, B: (x.shape[0], tl.cdiv(x.shape[1], B)))
+def double_rows(x: tl.array, y: tl.array, B: tl.const = tl.auto):
+    row, i = tl.program_id(0), tl.program_id(1) * B
+    tl.store(y, (row, i), 2 * tl.load(x, (row, i), B))
+
+
+@tilec.kernel(grid=lambda x, BM, BN: (tl.cdiv(x.shape[1], BN), tl.cdiv(x.shape[0], BM)))
+def double_tiles(x: tl.array, y: tl.array, BM: tl.const = tl.auto, BN: tl.const = tl.auto):
+    at = tl.program_id(1) * BM, tl.program_id(0) * BN
+    tl.store(y, at, 2 * tl.load(x, at, (BM, BN)))
+
+
+@pytest.mark.parametrize(
+    ("shape", "tile"),
+    [
+        ((5, 115), {"B": 128}),
+        ((3, 2), {"B": 2}),
+        ((7, 1100), {"B": 576}),  # in two pieces, as by the usual 1024
+        ((2, 100003), {"B": 1024}),
+    ],
+)
+def test_rows_take_tiles_of_their_pieces(shape: tuple[int, int], tile: dict[str, int]) -> None:
+    check(double_rows, shape, tile)
+
+
+@pytest.mark.parametrize(
+    ("shape", "tile"),
+    [
+        ((400, 300), {"BM": 16, "BN": 64}),
+        ((400, 18), {"BM": 32, "BN": 32}),
+        ((3, 700), {"BM": 4, "BN": 256}),
+        ((2, 5), {"BM": 2, "BN": 8}),
+    ],
+)
+def test_what_one_side_leaves_goes_to_the_other(
+    shape: tuple[int, int], tile: dict[str, int]
+) -> None:
+    check(double_tiles, shape, tile)
+
+
+@tilec.kernel(grid=lambda y, BN: (tl.cdiv(y.shape[1], BN), y.shape[0]))
+def sum_segments(
+    x: tl.array, starts: tl.array, y: tl.array, BM: tl.const = tl.auto, BN: tl.const = tl.auto
+):
+    n, s = tl.program_id(0) * BN, tl.program_id(1)
+    first, end = tl.load(starts, s, ()), tl.load(starts, s + 1, ())
+    segment = tl.window(x, (first, 0), (end - first, x.shape[1]))
+    total = tl.zeros((BN,), tl.f32)
+    for m in tl.range(0, end - first, BM):
+        total += tl.sum(tl.load(segment, (m, n), (BM, BN)), 0)
+    tl.store(y, (s, n), total[None, :])
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "tile"),
+    [
+        (9 * 4, 90, {"BM": 16, "BN": 64}),
+        (9 * 12, 30, {"BM": 32, "BN": 32}),
+        (9 * 99, 90, {"BM": 32, "BN": 64}),
+    ],
+)
+def test_steps_down_columns_are_no_longer_than_twice_the_mean(
+    rows: int, columns: int, tile: dict[str, int]
+) -> None:
+    rng = np.random.default_rng()
+    starts = np.sort(np.append(rng.integers(0, rows + 1, 8), [0, rows])).astype(np.int32)
+    x = rng.standard_normal((rows, columns), dtype=np.float32)
+    y = np.full((9, columns), np.nan, np.float32)
+    there = sum_segments.on("emulator:check")
+    there(x, starts, y)
+    expected = [x[i:j].sum(0) for i, j in pairwise(starts)]
+    np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4)
+    found = there.compiled(x, starts, y).constants
+    assert {name: found[name] for name in tile} == tile
+
+
+def check(kernel: tilec.Kernel, shape: tuple[int, int], tile: dict[str, int]) -> None:
+    x = np.random.default_rng().standard_normal(shape, dtype=np.float32)
+    y = np.full(shape, np.nan, np.float32)
+    there = kernel.on("emulator:check")
+    there(x, y)
+    np.testing.assert_array_equal(y, 2 * x)
+    found = there.compiled(x, y).constants
+    assert {name: found[name] for name in tile} == tile
+
+
+def test_tiles_cover_in_as_many_programs_and_span_no_more_elements() -> None:
+    rng = np.random.default_rng()
+    for _ in range(500):
+        usual = {"BM": 1 << int(rng.integers(0, 8)), "BN": 1 << int(rng.integers(5, 9))}
+        lengths = {name: int(rng.integers(1, 2000)) for name in usual}
+        found = covering(usual, lengths)
+        assert all(
+            -(-lengths[name] // found[name]) <= -(-lengths[name] // side)
+            for name, side in usual.items()
+        )
+        # A piece is rounded up, to a power of two at most.
+        assert np.prod(list(found.values())) <= np.prod(list(usual.values()))
