@@ -52,6 +52,7 @@ _PARAMETER_ATTRIBUTES: dict[str, AttributeKind] = {
     **dict.fromkeys(OF_PARAMETERS, BOOL),
 }
 _NUMBERS = (
+    "tile.ctas_per_sm",
     "tile.index_bits",
     "tile.most_programs",
     PROGRAMS_PER_CTA,

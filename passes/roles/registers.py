@@ -13,7 +13,7 @@ from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Target
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
-from tilec.passes.demands.kernels import is_dynamic
+from tilec.passes.demands.kernels import is_dynamic, settled_arrays, teams_of
 from tilec.passes.rewriting.loops import enclosing_ops, is_program_loop
 from tilec.passes.rewriting.walk import find_ops
 from tilec.passes.roles.rings import Ring
@@ -71,9 +71,11 @@ def plan_roles(
     copying: bool = False,
     early: bool = False,
     teams: int = 1,
+    ctas: int = 1,
 ) -> dict[str, RoleShape]:
     """The shapes of "compute" (`warps` of them), "load" and, where wanted, "multiply". `teams`: how
-    often there will be the warps that compute, one set behind the other.
+    often there will be the warps that compute, one set behind the other; `ctas`: how many CTAs
+    share a multiprocessor and its registers.
 
     Beside a multiply role nobody holds accumulators, so registers stay where they are, and both
     roles take one warp; the load role `COPYING_WARPS` where its threads copy (`copying`). Otherwise
@@ -92,7 +94,7 @@ def plan_roles(
             "load": RoleShape(warps, loading, 0),
             "multiply": RoleShape(warps + loading, 1, 0),
         }
-    load, compute = _registers(target, teams * warps, load_least, live)
+    load, compute = _registers(target, teams * warps, load_least, live, ctas)
     loading = WARPGROUP_WARPS if load or copying else 1 + early
     return {
         "compute": RoleShape(0, warps, compute),
@@ -100,12 +102,14 @@ def plan_roles(
     }
 
 
-def _registers(target: Target, warps: int, load_least: int, live: int) -> tuple[int, int]:
+def _registers(
+    target: Target, warps: int, load_least: int, live: int, ctas: int
+) -> tuple[int, int]:
     """Gives (registers that a thread of the load role keeps, those that a thread of the others
     gets); 0, 0: no change."""
     lanes = target.warp_size
     threads = (warps + WARPGROUP_WARPS) * lanes
-    entry = entry_registers(target, threads)
+    entry = entry_registers(target, threads, ctas)
     if entry >= MOST_REGISTERS:
         return 0, 0
 
@@ -121,6 +125,23 @@ def _registers(target: Target, warps: int, load_least: int, live: int) -> tuple[
     if load_least <= LOAD_REGISTERS and left(load) < live + COMPUTE_REGISTERS:
         load = LEAST_REGISTERS if left(LEAST_REGISTERS) > left(load) else load
     return load, left(load)
+
+
+def ctas_by_registers(function: ir.Operation, context: PassContext, beside: int, most: int) -> int:
+    """CTAs, `most` at most, for which a multiprocessor has registers: of a thread that computes,
+    `beside` more than its tiles take. One where it has not even those for two."""
+    target, teams = context.target, teams_of(function)
+    live = most_live_registers(function.regions[0].blocks[0])
+    early = bool(settled_arrays(function))
+    for ctas in range(most, 1, -1):
+        shapes = plan_roles(
+            target, context.num_warps, live=live, early=early, teams=teams, ctas=ctas
+        )
+        threads = max(shape.end for shape in shapes.values()) * target.warp_size
+        there = shapes["compute"].registers or entry_registers(target, threads, ctas)
+        if ctas * threads <= target.threads_per_sm and live + beside <= there:
+            return ctas
+    return 1
 
 
 def why_too_large(function: ir.Operation, context: PassContext, teams: int) -> str | None:
