@@ -127,19 +127,18 @@ def _registers(
     return load, left(load)
 
 
-def ctas_by_registers(function: ir.Operation, context: PassContext, beside: int, most: int) -> int:
-    """CTAs, `most` at most, for which a multiprocessor has registers: of a thread that computes,
-    `beside` more than its tiles take. One where it has not even those for two."""
+def ctas_by_registers(function: ir.Operation, context: PassContext, needed: int, most: int) -> int:
+    """CTAs, `most` at most, for which a multiprocessor has registers, `needed` of them in each
+    thread that computes. One where it has not even those for two."""
     target, teams = context.target, teams_of(function)
-    live = most_live_registers(function.regions[0].blocks[0])
     early = bool(settled_arrays(function))
     for ctas in range(most, 1, -1):
         shapes = plan_roles(
-            target, context.num_warps, live=live, early=early, teams=teams, ctas=ctas
+            target, context.num_warps, live=needed, early=early, teams=teams, ctas=ctas
         )
         threads = max(shape.end for shape in shapes.values()) * target.warp_size
         there = shapes["compute"].registers or entry_registers(target, threads, ctas)
-        if ctas * threads <= target.threads_per_sm and live + beside <= there:
+        if ctas * threads <= target.threads_per_sm and needed <= there:
             return ctas
     return 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 from mlir import ir
 
@@ -10,6 +11,7 @@ from tilec.dialects.gpu_tile import MmaOp, RingSlotOp, Tcgen05MmaOp, WgmmaFenceO
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
 from tilec.hardware.ring_stages import BARRIER_BYTES, CTAS, USUAL_STAGES, ring_stages
 from tilec.passes.analysis.placement import shared_bytes
+from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
 from tilec.passes.demands.kernels import teams_of
 from tilec.passes.demands.loops import STAGES
@@ -96,15 +98,19 @@ def slots_that_fit(
     once = _slot_bytes(around)
     each = _slot_bytes(leaders) - once
     stages = max(1, min(ring_stages(each + once, other, context.target), most))
-    turns = turns_if_short(rings)
-    if turns is not None and not multiply and teams_of(function) == 1:
+    turns = turns_if_short(rings) if not multiply and teams_of(function) == 1 else None
+    waits = around or any(_sums_anew(ring) or _computes_operands(ring) for ring in leaders)
+    live = most_live_registers(function.regions[0].blocks[0]) if waits or turns is not None else 0
+    if turns is not None:
         sizes = each + once, once if each else 0
-        ctas = ctas_by_registers(function, context, COMPUTE_REGISTERS, MOST_BESIDE)
+        ctas = ctas_by_registers(function, context, live + COMPUTE_REGISTERS, MOST_BESIDE)
         found = slots_beside(ctas, sizes, other, turns, context.target)
         if found is not None:
             return found._replace(each=min(found.each, stages), around=min(found.around, stages))
-    waits = around or any(_sums_anew(ring) or _computes_operands(ring) for ring in leaders)
-    found = _slots_of_two(function, other, each, once, context) if waits else None
+    found = None
+    if waits and not find_ops(function, Tcgen05MmaOp):
+        ctas = ctas_by_registers(function, context, live + FEWEST_COMPUTING, CTAS)
+        found = _slots_of_ctas(ctas, other, each, once, context)
     if found is not None:
         return found
     if stages > 1 or not around or not each:
@@ -112,25 +118,17 @@ def slots_that_fit(
     return RingSlots(max(1, min(ring_stages(each, other + once, context.target), most)), 1)
 
 
-def _slots_of_two(
-    function: ir.Operation, other: int, each: int, once: int, context: PassContext
+def _slots_of_ctas(
+    ctas: int, other: int, each: int, once: int, context: PassContext
 ) -> RingSlots | None:
-    """Slots of `each` bytes, and of `once` around loops, with which a multiprocessor holds two
-    CTAs; None where its memory does not, or its registers, or where they would share its tensor
-    memory, of which nobody has seen the gain."""
-    if find_ops(function, Tcgen05MmaOp):
-        return None
-    target = context.target
-    ctas = ctas_by_registers(function, context, FEWEST_COMPUTING, CTAS)
+    """Slots of `each` bytes, and of `once` around loops, with which a multiprocessor holds most
+    CTAs, up to `ctas` and two at least; None where its memory does not."""
     most = min(USUAL_STAGES, context.allowance.stages)
-    for count in range(ctas, 1, -1):
-        room = target.bytes_beside(count) - other
-        for outer in OUTER_SLOTS:
-            if not each:
-                return RingSlots(outer, outer, count) if outer * once <= room else None
-            for inner in range(most, LEAST_INNER - 1, -1):
-                if outer * once + inner * each <= room:
-                    return RingSlots(inner, outer, count)
+    inner = range(most, LEAST_INNER - 1, -1) if each else OUTER_SLOTS[:1]
+    outer = OUTER_SLOTS if each else OUTER_SLOTS[:1]
+    for count, around, slots in product(range(ctas, 1, -1), outer, inner):
+        if other + around * once + slots * each <= context.target.bytes_beside(count):
+            return RingSlots(slots, around, count)
     return None
 
 
