@@ -33,7 +33,9 @@ After:    %buffer = "gpu_tile.alloc"()
 3. A slot is released behind its last reader: once per warpgroup where only its matrix
    instructions read it, by the end of products where only those in tensor memory do, else once per
    warp; where warps compute an operand from it (`computed_lhs`), behind the product's issue.
-4. Registers move from the load role to the others where the kernel could use more than its part.
+4. Registers move from the load role to the others where the kernel could use more than its part: of
+   a multiprocessor's, or of the share of each of the CTAs for which slots leave room
+   (`tile.ctas_per_sm`).
 5. Unless somebody asks for them, there are no roles where all rings stand around loops that
    multiply what none of them brings: the role would load once a program, and its warps take the
    registers of another CTA, which hides that as well.
