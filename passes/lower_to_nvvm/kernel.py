@@ -181,13 +181,12 @@ def _register_attributes(
     function: ir.Operation, context: PassContext, threads: int
 ) -> dict[str, ir.Attribute]:
     """A kernel whose roles move registers begins with its part of all of them: `setmaxnreg` needs
-    to know it (PTX ISA 9.0). Where several CTAs share a multiprocessor, ptxas keeps to their parts.
-    CompileError if the roles hold more than the CTA begins with."""
+    to know it (PTX ISA 9.0), that of each CTA where several share a multiprocessor. CompileError if
+    the roles hold more than the CTA begins with."""
     roles = [op.opview for op in find_ops(function, RoleOp)]
-    i32, ctas = ir.IntegerType.get_signless(32), ctas_per_sm(function)
-    least = {"nvvm.minctasm": ir.IntegerAttr.get(i32, ctas)}
     if not any(role.registers for role in roles):
-        return least if ctas > 1 else {}
+        return {}
+    ctas = ctas_per_sm(function)
     entry = entry_registers(context.target, threads, ctas)
     warp_size = context.target.warp_size
     total = 0
@@ -200,7 +199,11 @@ def _register_attributes(
             f"the roles hold {total} registers, a CTA of {threads} threads begins with "
             f"{entry * threads} ({entry} a thread)",
         )
-    return {"nvvm.maxnreg": ir.IntegerAttr.get(i32, entry), **least}
+    i32 = ir.IntegerType.get_signless(32)
+    return {
+        "nvvm.maxnreg": ir.IntegerAttr.get(i32, entry),
+        "nvvm.minctasm": ir.IntegerAttr.get(i32, ctas),
+    }
 
 
 def _argument_attributes(

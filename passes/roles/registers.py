@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import Tcgen05MmaOp
+from tilec.dialects.gpu_tile import Tcgen05MmaOp, WgmmaOp
 from tilec.dialects.gpu_tile.role import entry_registers
+from tilec.dialects.gpu_tile.types import is_buffer
+from tilec.hardware.mma_shapes import WGMMA_M, find_instruction
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Target
 from tilec.passes.analysis.register_pressure import most_live_registers
@@ -45,6 +47,12 @@ dealt."""
 MOST_REGISTERS = 240
 """Of a thread that computes: two warpgroups of them and one that loads with 32 take what a
 multiprocessor has, 2 x 240 + 32 = 65536 / 128."""
+
+
+PRODUCT_REGISTERS = 26
+"""What ptxas 13.0 wants beside the accumulators of an instruction: 154 for m64n256, else C7602."""
+FRAGMENT_REGISTERS = 4
+"""Of its lhs, where that is in registers: 94 for m64n128."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,9 @@ def plan_roles(
     are loaded `early` (`load_early.py`), unless a warpgroup copies: a multiprocessor then has
     registers for more CTAs.
     `load_least`: what a thread of the load role wants; `live`: what the others' tiles take at once.
-    Where both do not fit the others come first.
+    Where both do not fit the others come first. CTAs beside others move them only where what they
+    begin with does not suffice: a load role that holds tiles has its part as well (fla's gradient
+    of states in chunks, abc: 62 us, moved 104; H200).
     """
     if multiply:
         loading = COPYING_WARPS if copying else 1
@@ -110,7 +120,8 @@ def _registers(
     lanes = target.warp_size
     threads = (warps + WARPGROUP_WARPS) * lanes
     entry = entry_registers(target, threads, ctas)
-    if entry >= MOST_REGISTERS:
+    alone = entry if ctas == 1 else entry_registers(target, (warps + 1) * lanes, ctas)
+    if alone >= (MOST_REGISTERS if ctas == 1 else live + COMPUTE_REGISTERS):
         return 0, 0
 
     def left(load: int) -> int:
@@ -129,18 +140,30 @@ def _registers(
 
 def ctas_by_registers(function: ir.Operation, context: PassContext, needed: int, most: int) -> int:
     """CTAs, `most` at most, for which a multiprocessor has registers, `needed` of them in each
-    thread that computes. One where it has not even those for two."""
+    thread that computes, and at the kernel's start what its products want. One where it has not
+    even those for two."""
     target, teams = context.target, teams_of(function)
-    early = bool(settled_arrays(function))
+    early, products = bool(settled_arrays(function)), _entry_for_products(function)
     for ctas in range(most, 1, -1):
         shapes = plan_roles(
             target, context.num_warps, live=needed, early=early, teams=teams, ctas=ctas
         )
         threads = max(shape.end for shape in shapes.values()) * target.warp_size
-        there = shapes["compute"].registers or entry_registers(target, threads, ctas)
-        if ctas * threads <= target.threads_per_sm and needed <= there:
+        entry = entry_registers(target, threads, ctas)
+        there = shapes["compute"].registers or entry
+        if ctas * threads <= target.threads_per_sm and products <= entry and needed <= there:
             return ctas
     return 1
+
+
+def _entry_for_products(function: ir.Operation) -> int:
+    """The registers of a thread at a kernel's start that ptxas wants for its widest product."""
+    most = 0
+    for op in find_ops(function, WgmmaOp):
+        row = find_instruction(op.opview.instruction)
+        fragment = 0 if is_buffer(op.opview.lhs) else FRAGMENT_REGISTERS
+        most = max(most, row.n * WGMMA_M // row.threads + fragment + PRODUCT_REGISTERS)
+    return most
 
 
 def why_too_large(function: ir.Operation, context: PassContext, teams: int) -> str | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 from mlir import ir
 
 from tilec.dialects.gpu_tile import MmaOp, RingSlotOp, Tcgen05MmaOp, WgmmaFenceOp, WgmmaOp
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
-from tilec.hardware.ring_stages import BARRIER_BYTES, CTAS, USUAL_STAGES, ring_stages
+from tilec.hardware.ring_stages import BARRIER_BYTES, USUAL_STAGES, ring_stages
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
@@ -33,13 +33,20 @@ from tilec.passes.roles.short_programs import (
     turns_if_short,
 )
 
+MOST_WAITING = 3
+"""CTAs on a multiprocessor whose threads and products wait for each other: with three, two of
+mamba's gradients (ddAcs_stable, dcb) took 0.62 and 0.87 of the time with two, with four as long
+(H200)."""
 OUTER_SLOTS = (2, 1)
-"""Of rings around loops, where two CTAs share a multiprocessor: the next turn's tiles arrive while
-a loop runs, or, where only one slot fits so, while the other CTA's does."""
+"""Of rings around loops, where several CTAs share a multiprocessor: the next turn's tiles arrive
+while a loop runs, or, where only one slot fits so, while the other CTA's does."""
 _MANY = (RingSlotOp, MmaOp, WgmmaOp, Tcgen05MmaOp)
 LEAST_INNER = 3
 """Slots that rings of those loops have at least, or one CTA gets all of the memory: one is read
-while two are on their way. Not timed by itself."""
+while two are on their way; one more of a third CTA. Not timed by itself."""
+LEAST_INSIDE = 2
+"""The same of two CTAs, where rings around loops take most of the memory: mamba's gradient of x
+took 0.51 of the time of one CTA with three (H200)."""
 
 
 def wanted_stages(rings: list[Ring]) -> int:
@@ -109,8 +116,8 @@ def slots_that_fit(
             return found._replace(each=min(found.each, stages), around=min(found.around, stages))
     found = None
     if waits and not find_ops(function, Tcgen05MmaOp):
-        ctas = ctas_by_registers(function, context, live + FEWEST_COMPUTING, CTAS)
-        found = _slots_of_ctas(ctas, other, each, once, context)
+        ctas = ctas_by_registers(function, context, live + FEWEST_COMPUTING, MOST_WAITING)
+        found = _slots_of_ctas(ctas, other, (each, once), context, is_short=turns is not None)
     if found is not None:
         return found
     if stages > 1 or not around or not each:
@@ -119,17 +126,31 @@ def slots_that_fit(
 
 
 def _slots_of_ctas(
-    ctas: int, other: int, each: int, once: int, context: PassContext
+    ctas: int, other: int, slot_bytes: tuple[int, int], context: PassContext, *, is_short: bool
 ) -> RingSlots | None:
-    """Slots of `each` bytes, and of `once` around loops, with which a multiprocessor holds most
-    CTAs, up to `ctas` and two at least; None where its memory does not."""
-    most = min(USUAL_STAGES, context.allowance.stages)
-    inner = range(most, LEAST_INNER - 1, -1) if each else OUTER_SLOTS[:1]
-    outer = OUTER_SLOTS if each else OUTER_SLOTS[:1]
-    for count, around, slots in product(range(ctas, 1, -1), outer, inner):
-        if other + around * once + slots * each <= context.target.bytes_beside(count):
-            return RingSlots(slots, around, count)
+    """The slots with which a multiprocessor holds most CTAs, up to `ctas` and two at least; None
+    where its memory does not. `slot_bytes`: of rings inside, and of those around loops;
+    `is_short`: whether a program has few turns, which want a slot each."""
+    each, once = slot_bytes
+    fewest = LEAST_INSIDE if once and not is_short else LEAST_INNER
+    for count in range(ctas, 1, -1):
+        room = context.target.bytes_beside(count) - other
+        least = fewest if count == 2 else LEAST_INNER + 1
+        for around, slots in _tried(each > 0, least, context.allowance.stages):
+            if around * once + slots * each <= room:
+                return RingSlots(slots, around, count)
     return None
+
+
+def _tried(has_inner: bool, least: int, most: int) -> Iterator[tuple[int, int]]:
+    """Slots of rings around loops, and of the others: the first that fit are taken."""
+    if not has_inner:
+        yield OUTER_SLOTS[0], OUTER_SLOTS[0]
+        return
+    usual = range(min(USUAL_STAGES, most), LEAST_INNER - 1, -1)
+    yield from ((around, slots) for around, slots in product(OUTER_SLOTS, usual) if slots >= least)
+    if least <= LEAST_INSIDE <= most:
+        yield OUTER_SLOTS[-1], LEAST_INSIDE
 
 
 def _slot_bytes(rings: Sequence[Ring]) -> int:

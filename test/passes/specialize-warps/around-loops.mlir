@@ -1,5 +1,5 @@
 // What comes once where a loop inside takes many turns: two slots, so that a second CTA fits on the
-// multiprocessor, each with half of its registers; where that loop has no ring of its own, no roles.
+// multiprocessor; where that loop has no ring of its own, no roles.
 // RUN: tilec opt %s --passes select-mma,infer-layouts,stage-operands,insert-async-copies,split-conversions,specialize-warps --target sm_90a --num-warps 4 | filecheck %s
 
 !m = memref<?x?xbf16, strided<[?, 1]>>
@@ -12,8 +12,8 @@
 // CHECK-SAME: tile.ctas_per_sm = 2 : i32
 // CHECK-DAG: "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 1 : i32, slots = 2 : i32}
 // CHECK-DAG: "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 1 : i32, slots = 3 : i32}
-// CHECK: first_warp = 4 : i32, name = "load", registers = 32 : i32, warps = 4 : i32
-// CHECK: first_warp = 0 : i32, name = "compute", registers = 224 : i32, warps = 4 : i32
+// CHECK: first_warp = 4 : i32, name = "load", registers = 0 : i32, warps = 1 : i32
+// CHECK: first_warp = 0 : i32, name = "compute", registers = 0 : i32, warps = 4 : i32
 func.func @both(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                 %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                 %c: !f) attributes {tile.kernel} {
