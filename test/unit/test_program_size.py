@@ -357,3 +357,23 @@ def test_two_sets_of_warps_that_meet_are_one(axis: int, kept: int, warps: int) -
     specs = ["x:bf16[?,?:8;?:8,1]", "y:bf16[?,?:8;?:8,1]", "sums:f32[?,?:4;?:4,1]"]
     compiled = sums_beside.compile(specs, {"AXIS": axis, "KEPT": kept}, target="sm_90a")
     assert decisions(compiled, "warps")[0].startswith(f"{warps} ")
+
+
+@tilec.kernel(grid=(1,))
+def unpacked(q: tl.array, scales: tl.array, y: tl.array, NUMBERED: tl.const):
+    """Numbers of 4 bits, eight rows in a word, times those of their groups."""
+    row, column = tl.arange(32)[:, None], tl.arange(64)[None, :]
+    if NUMBERED:
+        words = tl.gather(q, (row // 8, column))
+        scale = tl.gather(scales, (row // 16, column))
+    else:
+        words, scale = tl.load(q, (0, 0), (32, 64)), tl.load(scales, (0, 0), (32, 64))
+    tl.store(y, (0, 0), ((words >> (row % 8 * 4)) & 15).to(y.dtype) * scale)
+
+
+@pytest.mark.parametrize(("numbered", "warps"), [(1, 8), (0, 16)])
+def test_warps_of_what_goes_by_numbers(numbered: int, warps: int) -> None:
+    """A thread stores whole vectors; two tiles that are loaded whole have more warps."""
+    specs = ["q:i32[?,?:4;?:4,1]", "scales:f16[?,?:8;?:8,1]", "y:f16[?,?:8;?:8,1]"]
+    compiled = unpacked.compile(specs, {"NUMBERED": numbered}, target="sm_90a")
+    assert compiled.threads == 32 * warps

@@ -97,15 +97,16 @@ class Results:
 @dataclass
 class Accesses:
     """Loads and stores. `bytes`: of the largest tile; `once`: elements of each load that no loop
-    repeats; `streamed`: those that the loads of a loop's body have, of the body where they are
-    most, 0 without; `largest`: the most of one such load; `gathers`: whether a loop loads rows by
-    numbers that it loads; `rows_along`: by shapes of tiles that are loaded, the dimensions along
-    which elements are neighbours in memory; `narrow`: the bits of the narrowest elements of
-    tiles, by how many elements these have."""
+    repeats, `numbered`: of each of those that goes by numbers; `streamed`: those that the loads of
+    a loop's body have, of the body where they are most, 0 without; `largest`: the most of one such
+    load; `gathers`: whether a loop loads rows by numbers that it loads; `rows_along`: by shapes of
+    tiles that are loaded, the dimensions along which elements are neighbours in memory; `narrow`:
+    the bits of the narrowest elements of tiles, by how many elements these have."""
 
     bytes: int = 1
     narrow: dict[int, int] = field(default_factory=dict)
     once: list[int] = field(default_factory=list)
+    numbered: list[int] = field(default_factory=list)
     largest: int = 0
     gathers: bool = False
     rows_along: dict[Shape, set[int | None]] = field(default_factory=dict)
@@ -133,6 +134,7 @@ class Accesses:
             self.rows_along.setdefault(sizes, set()).add(along)
         if op.parent is None or op.parent.name not in _LOOPS:
             self.once.append(prod(sizes))
+            self.numbered += [prod(sizes)] * isinstance(load, Indexed)
             return
         self._bodies[op.block] = self._bodies.get(op.block, 0) + prod(sizes)
         self.largest = max(self.largest, prod(sizes))
@@ -268,6 +270,11 @@ class ProgramFacts:
     def rows_loaded(self) -> int:
         """Loads, outside of loops, of tiles as large as the largest."""
         return self.accesses.once.count(self.elements)
+
+    @property
+    def rows_numbered(self) -> int:
+        """Those of them that go by numbers: neighbours often share what they find."""
+        return self.accesses.numbered.count(self.elements)
 
 
 def facts_of(function: ir.Operation, target: Target) -> ProgramFacts:
