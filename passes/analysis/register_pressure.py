@@ -30,23 +30,16 @@ from tilec.dialects.gpu_tile.types import (
     layout_of,
     tile_of,
 )
-from tilec.dialects.tile import (
-    AssumeOp,
-    BroadcastOp,
-    GatherOp,
-    LoadOp,
-    ReduceOp,
-    ReshapeOp,
-    TransposeOp,
-)
+from tilec.dialects.tile import BroadcastOp, GatherOp, LoadOp, ReduceOp, ReshapeOp, TransposeOp
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.hardware.sizes import WORD_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import index_run
 from tilec.passes.analysis.piecewise_runs import Run, runs_of
+from tilec.passes.analysis.straight_code import bends
 from tilec.passes.analysis.vector_width import access_width, element_bytes
 from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
-from tilec.passes.rewriting.walk import all_ops, blocks_in, is_of, is_pure, kernel_of
+from tilec.passes.rewriting.walk import all_ops, blocks_in, is_of, kernel_of
 
 SUBJECT = "registers"
 """What reports of too many are about; `jit` warns of each."""
@@ -173,7 +166,8 @@ class _Pressure:
         self._streams: set[ir.Value] = set()
         self._fragments: set[ir.Value] = set()
         self._lost: set[ir.Value] = set()
-        self._sinking: dict[ir.Value, bool] = {}
+        self._sinking: dict[ir.Value, _Step | None] = {}
+        self._bends: dict[ir.Block, dict[ir.Value, int]] = {}
         self._inside: set[ir.Value] = set()
         self._awaited: set[ir.Value] = set()
 
@@ -224,20 +218,33 @@ class _Pressure:
         needed: set[ir.Value] = set()
         for value in operands:
             held = self._holders(value)
-            if depth < LONGEST_CHAIN and self._sinks(value):
-                parts = self._needed(self._makers[value].operands, live, depth + 1)
+            if depth < LONGEST_CHAIN and (maker := self._sunk(value)) is not None:
+                parts = self._needed(maker.operands, live, depth + 1)
                 held = min(held, parts, key=lambda found: self._together(found - live))
             needed |= held
         return needed
 
-    def _sinks(self, value: ir.Value) -> bool:
-        """Whether a tile is computed for one elementwise op alone, of the same block of
-        instructions."""
+    def _sunk(self, value: ir.Value) -> _Step | None:
+        """The op that computes a tile for one elementwise op alone, of the same block of
+        instructions; None of others."""
         if value not in self._sinking:
             maker = self._maker(value)
             cheap = maker is not None and maker.name in _CHEAP and is_tile(value)
-            self._sinking[value] = cheap and _is_for_one_op(value)
+            self._sinking[value] = maker if cheap and self._is_for_one_op(value) else None
         return self._sinking[value]
+
+    def _is_for_one_op(self, value: ir.Value) -> bool:
+        use, block = only_use(value), value.owner.operation.block
+        if (
+            use is None
+            or use.owner.operation.block != block
+            or not is_elementwise(use.owner.operation)
+        ):
+            return False
+        if block not in self._bends:
+            self._bends[block] = bends(step.op for step in self._steps[block])
+        found = self._bends[block]
+        return found[value] == found[use.owner.operation.results[0]]
 
     def _read_now(self, operands: Sequence[ir.Value]) -> int:
         """The registers of operands that come as their op takes them: fragments, and a part of each
@@ -413,14 +420,6 @@ def _passes_on(op: ir.Operation) -> bool:
     return op.name in _CASTS or is_of(op, *_ORDERS, ConvertLayoutOp)
 
 
-def _is_for_one_op(value: ir.Value) -> bool:
-    use, here = only_use(value), value.owner.operation
-    if use is None or use.owner.operation.block != here.block:
-        return False
-    user = use.owner.operation
-    return is_elementwise(user) and all(map(_is_straight, _between(here, user)))
-
-
 def _goes_to_one_op(value: ir.Value) -> bool:
     use, here = only_use(value), value.owner.operation
     if use is None or use.owner.operation.block != here.block:
@@ -435,12 +434,6 @@ def _between(first: ir.Operation, last: ir.Operation) -> Iterator[ir.Operation]:
     ops = iter(view.operation for view in first.block.operations)
     next(op for op in ops if op == first)
     return takewhile(lambda op: op != last, ops)
-
-
-def _is_straight(op: ir.Operation) -> bool:
-    """Whether an op leaves its neighbours in one block of instructions."""
-    computes = is_pure(op) or _is_quiet(op) or op.name == "tensor.extract"
-    return computes or is_of(op, AssumeOp, LoadOp, BufferLoadOp, ConvertLayoutOp)
 
 
 def _is_quiet(op: ir.Operation) -> bool:
