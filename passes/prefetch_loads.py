@@ -226,9 +226,7 @@ def _room(role: RoleOp, function: ir.Operation, context: PassContext) -> int:
     target = context.target
     threads = total_warps(function, context.num_warps) * target.warp_size
     ctas = target.ctas_beside(shared_bytes(function))
-    here = role.registers or min(
-        entry_registers(target, threads), target.registers_per_sm // (ctas * threads)
-    )
+    here = role.registers or entry_registers(target, threads, ctas)
     taken = most_live_registers(role.body) + COMPUTE_REGISTERS
     return max(LEAST_REGISTERS, min(MOST_REGISTERS, here - taken))
 

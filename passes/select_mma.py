@@ -42,9 +42,8 @@ from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import why_no_counter
 from tilec.passes.rewriting.scalars import create
 from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.roles.registers import PRODUCT_REGISTERS
 
-PRODUCT_REGISTERS = 26
-"""What ptxas 13.0 wants beside the accumulators of an instruction: 154 for m64n256, else C7602."""
 WIDER = {"f8E4M3FN": ir.F16Type, "f8E5M2": ir.F16Type}
 """Element types that another holds exactly: what an input is widened to where the target lacks
 it."""

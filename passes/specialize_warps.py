@@ -33,7 +33,9 @@ After:    %buffer = "gpu_tile.alloc"()
 3. A slot is released behind its last reader: once per warpgroup where only its matrix
    instructions read it, by the end of products where only those in tensor memory do, else once per
    warp; where warps compute an operand from it (`computed_lhs`), behind the product's issue.
-4. Registers move from the load role to the others where the kernel could use more than its part.
+4. Registers move from the load role to the others where the kernel could use more than its part: of
+   a multiprocessor's, or of the share of each of the CTAs for which slots leave room
+   (`tile.ctas_per_sm`).
 5. Unless somebody asks for them, there are no roles where all rings stand around loops that
    multiply what none of them brings: the role would load once a program, and its warps take the
    registers of another CTA, which hides that as well.
@@ -62,7 +64,7 @@ from tilec.dialects.gpu_tile import (
     TmaLoadOp,
 )
 from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS
-from tilec.dialects.gpu_tile.role import TOTAL_WARPS
+from tilec.dialects.gpu_tile.role import CTAS_PER_SM, TOTAL_WARPS
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.types import is_tile
 from tilec.hardware.sizes import WARPGROUP_WARPS
@@ -99,6 +101,7 @@ from tilec.passes.roles.rings import (
     share_rings,
     why_no_ring,
 )
+from tilec.passes.roles.short_programs import RingSlots
 
 
 @kernel_pass(
@@ -124,10 +127,11 @@ def _specialize(function: ir.Operation, context: PassContext) -> None:
     reason = _refusal(function, rings, context) or _left_alone(rings, forbidden, is_asked)
     multiplied = OpSet(products.loop for products in _find_products(function, rings))
     followers = share_rings(rings, multiplied) if reason is None else []
-    stages, outer = wanted, wanted
+    slots = RingSlots(wanted, wanted)
     if not wanted and reason is None:
         multiply = bool(_find_products(function, rings))
-        stages, outer = slots_that_fit(function, rings, context, multiply=multiply)
+        slots = slots_that_fit(function, rings, context, multiply=multiply)
+    stages = slots.each
     if reason is None and stages < 2 and demanding is None:
         reason = "one stage was asked for" if wanted else "the shared memory holds one stage only"
     if reason is None and (demanding is not None or in_turn):
@@ -148,7 +152,7 @@ def _specialize(function: ir.Operation, context: PassContext) -> None:
         return
     for loop, number, reached in followers:
         go_on(loop, number, reached)
-    _Rewrite(function, rings, (stages, outer), context).run()
+    _Rewrite(function, rings, slots, context).run()
 
 
 def _demands(function: ir.Operation) -> tuple[ir.Operation | None, ir.Operation | None]:
@@ -217,12 +221,12 @@ class _Rewrite:
         self,
         function: ir.Operation,
         rings: list[Ring],
-        slots: tuple[int, int],
+        slots: RingSlots,
         context: PassContext,
     ) -> None:
         self._function = function
         self._rings = rings
-        self._stages, self._outer = slots
+        self._counts = slots
         self._demanded = any(staged_loop(ring) is not None for ring in rings)
         self._context = context
         self._teams = teams_of(function)
@@ -246,9 +250,7 @@ class _Rewrite:
         if multiplies:
             parts["multiply"] = Slice(self._function, multiplies)
         roles = self._make_roles(parts, entry)
-        i32 = ir.IntegerType.get_signless(32)
-        total_warps = max(shape.end for shape in self._shapes.values())
-        self._function.attributes[TOTAL_WARPS] = ir.IntegerAttr.get(i32, total_warps)
+        self._say_how_many()
         for ring in self._rings:
             for loop in (ring.loop, *enclosing_ops(ring.loop)):
                 for name in (STAGES, WARP_SPECIALIZE):
@@ -263,6 +265,14 @@ class _Rewrite:
             drop_shell(products.loop)
         share_registers(self._function, roles, self._plan, self._context)
         self._report()
+
+    def _say_how_many(self) -> None:
+        """Notes the CTA's warps, and how many CTAs share the registers, where several do."""
+        i32, attributes = ir.IntegerType.get_signless(32), self._function.attributes
+        total_warps = max(shape.end for shape in self._shapes.values())
+        attributes[TOTAL_WARPS] = ir.IntegerAttr.get(i32, total_warps)
+        if self._counts.ctas > 1:
+            attributes[CTAS_PER_SM] = ir.IntegerAttr.get(i32, self._counts.ctas)
 
     def _multiply(self, products: Products, entry: ir.Operation) -> list[ir.Operation]:
         """The ops that the multiply role runs for one loop. `entry`: the op at the kernel's entry
@@ -336,7 +346,7 @@ class _Rewrite:
             return [AllocOp.build(results=[type_]) for type_ in types]
 
     def _slots(self, ring: Ring) -> int:
-        return self._outer if is_outer(ring.leader or ring) else self._stages
+        return self._counts.around if is_outer(ring.leader or ring) else self._counts.each
 
     def _filled(self, ring: Ring) -> int:
         """The number of times that a slot of `ring` is published until it is full."""
@@ -395,6 +405,7 @@ class _Rewrite:
             copying=self._copied_by_threads(),
             early=bool(settled_arrays(self._function)),
             teams=self._teams,
+            ctas=self._counts.ctas,
         )
 
     def _copied_by_threads(self) -> bool:
@@ -411,9 +422,9 @@ class _Rewrite:
             "warp specialisation",
             self._function,
             f"{number} loading warp{'s' * (number > 1)}, {multiplying}"
-            f"{self._teams * self._context.num_warps} computing, {self._stages} stages",
+            f"{self._teams * self._context.num_warps} computing, {self._counts.each} stages",
             f"{' and '.join(names)} run ahead of their readers",
-            stages=self._stages,
+            stages=self._counts.each,
             demanded=self._demanded,
         )
 

@@ -23,13 +23,22 @@ def total_warps(function: ir.Operation, num_warps: int) -> int:
     return written[TOTAL_WARPS].value if TOTAL_WARPS in written else num_warps
 
 
-def entry_registers(target: Target, threads: int) -> int:
-    """Registers of each thread when a CTA of `threads` begins whose roles then move them: as many
-    as ptxas gives a kernel with `.minnctapersm 1`. Each of the four parts of a multiprocessor has
-    a quarter of them for its warps."""
-    spread = (
-        -(-threads // (WARPGROUP_WARPS * target.warp_size)) * WARPGROUP_WARPS * target.warp_size
-    )
+CTAS_PER_SM = "tile.ctas_per_sm"
+"""Kernel attribute: CTAs for which a multiprocessor has room, each thread so few registers."""
+
+
+def ctas_per_sm(function: ir.Operation) -> int:
+    """CTAs of a kernel that a multiprocessor shall have room for, one unless it says otherwise."""
+    written = function.attributes
+    return written[CTAS_PER_SM].value if CTAS_PER_SM in written else 1
+
+
+def entry_registers(target: Target, threads: int, ctas: int = 1) -> int:
+    """Registers of each thread when CTAs of `threads` begin, `ctas` of them on a multiprocessor: as
+    many as ptxas gives a kernel with `.minnctapersm` of so many. Each of the four parts of a
+    multiprocessor has a quarter of them for its warps."""
+    part = WARPGROUP_WARPS * target.warp_size
+    spread = -(-ctas * threads // part) * part
     return min(target.registers_per_sm // spread, target.registers_per_thread) // 8 * 8
 
 

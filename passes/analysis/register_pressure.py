@@ -2,11 +2,13 @@
 
 Backward over each block with the values still needed; what a loop reads from outside lives
 throughout it, a branch may be the last to read it. An op's results take the registers of the
-operands that it uses last: elements go one by one. Constants, element numbers and copies of an
+operands that it uses last: elements go one by one. A tile that is for one op alone comes as that op
+takes it, if what it is computed of stays anyway. Constants, element numbers and copies of an
 element take none of their own, nor does what integer instructions make of values that take fewer:
-distances of rows and columns, masks, numbers of another width. Narrow elements share registers, but
-not where they come one by one from memory. Runs of elementwise work on large tiles are computed
-piece by piece (`piecewise_runs.py`): between their ops no tile is whole.
+distances of rows and columns, masks, numbers of another width, halves that become words. Narrow
+elements share registers, but not where they come one by one from memory. Runs of elementwise work
+on large tiles are computed piece by piece (`piecewise_runs.py`): between their ops no tile is
+whole.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from tilec.hardware.sizes import WORD_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import index_run
 from tilec.passes.analysis.piecewise_runs import Run, runs_of
+from tilec.passes.analysis.straight_code import bends
 from tilec.passes.analysis.vector_width import access_width, element_bytes
 from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
 from tilec.passes.rewriting.walk import all_ops, blocks_in, is_of, kernel_of
@@ -44,7 +47,14 @@ SUBJECT = "registers"
 _CHEAP = (
     *("arith.addi", "arith.subi", "arith.muli", "arith.andi", "arith.ori", "arith.xori"),
     *("arith.cmpi", "arith.select", "arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui"),
-    *("arith.index_cast", "arith.extsi", "arith.extui", "arith.trunci", "arith.sitofp"),
+    *(
+        "arith.index_cast",
+        "arith.extsi",
+        "arith.extui",
+        "arith.trunci",
+        "arith.sitofp",
+        "arith.extf",
+    ),
     *("arith.addf", "arith.subf", "arith.mulf", "arith.negf", "arith.maximumf", "arith.minimumf"),
 )
 """Elementwise ops of an instruction or none: what they compute of few registers is computed where
@@ -54,6 +64,8 @@ _ORDERS = (ReshapeOp, TransposeOp)
 """What gives the elements of a tile in another order."""
 _CASTS = ("arith.extf", "arith.truncf", "arith.sitofp", "arith.extsi", "arith.trunci")
 """What gives each element in another width."""
+LONGEST_CHAIN = 8
+"""Ops that are looked through for what a tile is computed of: a chain of thousands is no one's."""
 AHEAD = 32
 """Registers of a tile that is loaded as it is used: what ptxas loads ahead without need
 (product_with_tail of 128 x 256 takes 195; 261 of 264 verdicts agree)."""
@@ -154,6 +166,8 @@ class _Pressure:
         self._streams: set[ir.Value] = set()
         self._fragments: set[ir.Value] = set()
         self._lost: set[ir.Value] = set()
+        self._sinking: dict[ir.Value, _Step | None] = {}
+        self._bends: dict[ir.Block, dict[ir.Value, int]] = {}
         self._inside: set[ir.Value] = set()
         self._awaited: set[ir.Value] = set()
 
@@ -178,7 +192,7 @@ class _Pressure:
             for result in live.intersection(step.results):
                 live.remove(result)
                 held -= self._size(result)
-            needed = self._holding(step.operands)
+            needed = self._needed(step.operands, live)
             if step.nest is not None:
                 outer = self._holding(step.nest.reads) - step.nest.own
                 repeats = step.name in ("scf.for", "scf.while")
@@ -194,6 +208,43 @@ class _Pressure:
             if here > most:
                 most, place = here, step.op
         return Peak(most, place)
+
+    def _needed(
+        self, operands: Iterable[ir.Value], live: set[ir.Value], depth: int = 0
+    ) -> set[ir.Value]:
+        """The values whose registers hold operands, in front of their op: of a tile that is for
+        this op alone those that it is computed of, where those that are `live` behind the op anyway
+        make them fewer. ptxas computes its elements as the op takes them."""
+        needed: set[ir.Value] = set()
+        for value in operands:
+            held = self._holders(value)
+            if depth < LONGEST_CHAIN and (maker := self._sunk(value)) is not None:
+                parts = self._needed(maker.operands, live, depth + 1)
+                held = min(held, parts, key=lambda found: self._together(found - live))
+            needed |= held
+        return needed
+
+    def _sunk(self, value: ir.Value) -> _Step | None:
+        """The op that computes a tile for one elementwise op alone, of the same block of
+        instructions; None of others."""
+        if value not in self._sinking:
+            maker = self._maker(value)
+            cheap = maker is not None and maker.name in _CHEAP and is_tile(value)
+            self._sinking[value] = maker if cheap and self._is_for_one_op(value) else None
+        return self._sinking[value]
+
+    def _is_for_one_op(self, value: ir.Value) -> bool:
+        use, block = only_use(value), value.owner.operation.block
+        if (
+            use is None
+            or use.owner.operation.block != block
+            or not is_elementwise(use.owner.operation)
+        ):
+            return False
+        if block not in self._bends:
+            self._bends[block] = bends(step.op for step in self._steps[block])
+        found = self._bends[block]
+        return found[value] == found[use.owner.operation.results[0]]
 
     def _read_now(self, operands: Sequence[ir.Value]) -> int:
         """The registers of operands that come as their op takes them: fragments, and a part of each

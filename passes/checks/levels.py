@@ -53,6 +53,7 @@ _SAID = {
         "tile.constants",
         "tile.crowd",
         "tile.crowded",
+        "tile.ctas_per_sm",
         "tile.explicit",
         "tile.grid",
         "tile.few",

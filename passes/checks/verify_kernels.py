@@ -52,6 +52,7 @@ _PARAMETER_ATTRIBUTES: dict[str, AttributeKind] = {
     **dict.fromkeys(OF_PARAMETERS, BOOL),
 }
 _NUMBERS = (
+    "tile.ctas_per_sm",
     "tile.index_bits",
     "tile.most_programs",
     PROGRAMS_PER_CTA,
@@ -59,6 +60,10 @@ _NUMBERS = (
     "tile.shared_bytes",
     "tile.total_warps",
 )
+_UP_TO_32 = {
+    "tile.ctas_per_sm": ("multiprocessor", "CTAs"),
+    "tile.total_warps": ("CTA", "warps"),
+}
 _DICTIONARIES = ("tile.auto", "tile.constants")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,255}", re.ASCII)
 
@@ -108,8 +113,8 @@ def _wrong_attribute(function: ir.Operation) -> str | None:
         wrong = INT.check(attributes[name]) if name in attributes else None
         if wrong:
             return f"attribute '{name}' {wrong}"
-    if "tile.total_warps" in attributes and not 1 <= attributes["tile.total_warps"].value <= 32:
-        return f"a CTA has 1 to 32 warps, found {attributes['tile.total_warps']}"
+    if wrong := next(filter(None, (_wrong_number(attributes, name) for name in _UP_TO_32)), None):
+        return wrong
     for name in _DICTIONARIES:
         if name in attributes and not isinstance(attributes[name], ir.DictAttr):
             return f"attribute '{name}' must be a dictionary, found {attributes[name]}"
@@ -119,6 +124,13 @@ def _wrong_attribute(function: ir.Operation) -> str | None:
         if not isinstance(entry.attr, ir.StringAttr):
             return f"attribute 'tile.auto' must hold strings, found {entry.attr}"
     return None
+
+
+def _wrong_number(attributes: ir.OpAttributeMap, name: str) -> str | None:
+    if name not in attributes or 1 <= attributes[name].value <= 32:
+        return None
+    what, kind = _UP_TO_32[name]
+    return f"a {what} has 1 to 32 {kind}, found {attributes[name]}"
 
 
 def _wrong_parameters(function: ir.Operation) -> Iterator[CompileError]:

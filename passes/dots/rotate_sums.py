@@ -34,7 +34,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects.gpu_tile import RingSlotOp, RoleOp, WgmmaWaitOp
-from tilec.dialects.gpu_tile.role import entry_registers, total_warps
+from tilec.dialects.gpu_tile.role import ctas_per_sm, entry_registers, total_warps
 from tilec.dialects.gpu_tile.types import is_buffer, layout_of
 from tilec.dialects.types import bit_width, element
 from tilec.hardware.sizes import WORD_BYTES
@@ -92,7 +92,7 @@ def _why_no_room(loop: ir.Operation, product: IssuedProduct, context: PassContex
     view: RoleOp = role.opview
     function = kernel_of(loop)
     threads = total_warps(function, context.num_warps) * context.target.warp_size
-    there = view.registers or entry_registers(context.target, threads)
+    there = view.registers or entry_registers(context.target, threads, ctas_per_sm(function))
     result = product.wait.result
     sums = layout_of(result).num_values * bit_width(element(result)) // (8 * WORD_BYTES)
     taken = most_live_registers(view.body) + sums + BESIDE

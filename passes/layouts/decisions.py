@@ -14,6 +14,7 @@ A component without a memory access proposes to itself what spreads it evenly ov
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 from math import prod
 
 from mlir import ir
@@ -84,18 +85,26 @@ def decide_layouts(
         component.layout = component.hard
         component.weight += _computing(component, work[id(component)])
     undecided = sorted((c for c in every if c.layout is None), key=lambda c: -c.weight)
-    while undecided:
+    behind: dict[int, dict[int, None]] = {}
+    for number, component in enumerate(undecided):
+        for link in work[id(component)].links:
+            behind.setdefault(id(components.of(link.other)), {})[number] = None
+
+    def turn(number: int) -> tuple[bool, int, bool, int]:
         # Neighbours of decided components go first among equals: their choice is informed.
-        component = max(
-            undecided,
-            key=lambda c: (
-                _passes_on(work[id(c)], components),
-                c.weight,
-                _is_informed(work[id(c)].links, components),
-            ),
-        )
-        undecided.remove(component)
-        component.layout = _cheapest(component, work[id(component)], components, context)
+        component = undecided[number]
+        own = work[id(component)]
+        informed = _is_informed(own.links, components)
+        return not _passes_on(own, components), -component.weight, not informed, number
+
+    turns = [turn(number) for number in range(len(undecided))]
+    heapify(turns)
+    while turns:
+        component = undecided[heappop(turns)[-1]]
+        if component.layout is None:  # else that was its turn before a neighbour was decided
+            component.layout = _cheapest(component, work[id(component)], components, context)
+            for number in behind.get(id(component), ()):
+                heappush(turns, turn(number))
 
 
 def _gather_work(

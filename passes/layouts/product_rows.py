@@ -23,8 +23,24 @@ def reduces_rows(dot: tile.DotOp) -> bool:
     return any(isinstance(reader, Combining) for reader in _readers_of_rows(dot))
 
 
+def reduces_columns(dot: tile.DotOp) -> Iterator[Combining]:
+    """The reductions and scans across the rows of a product: its warps wait for each other."""
+    m = len(shape(dot.acc)) - 2
+    readers = (reader for reader, _ in _readers(dot))
+    return (reader for reader in readers if isinstance(reader, Combining) and reader.axis == m)
+
+
 def _readers_of_rows(dot: tile.DotOp) -> Iterator[ir.OpView]:
     n = len(shape(dot.acc)) - 1
+    for reader, number in _readers(dot):
+        if isinstance(reader, Combining) and reader.axis == n:
+            yield reader
+        if isinstance(reader, tile.DotOp) and number == 0:
+            yield reader
+
+
+def _readers(dot: tile.DotOp) -> Iterator[tuple[ir.OpView, int]]:
+    """What reads a product, or what is computed of it element by element, by which operand."""
 
     def passed_on(use: ir.OpOperand) -> list[ir.Value]:
         op = use.owner.operation
@@ -34,8 +50,4 @@ def _readers_of_rows(dot: tile.DotOp) -> Iterator[ir.OpView]:
         return [r for r in passed if is_tile(r) and shape(r) == shape(dot.acc)]
 
     for use in uses_behind(dot.result, passed_on):
-        user = use.owner.opview
-        if isinstance(user, Combining) and user.axis == n:
-            yield user
-        if isinstance(user, tile.DotOp) and use.operand_number == 0:
-            yield user
+        yield use.owner.opview, use.operand_number

@@ -13,7 +13,7 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import ClusterStoreOp, ClusterSyncOp
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS
-from tilec.dialects.gpu_tile.role import RoleOp, entry_registers, total_warps
+from tilec.dialects.gpu_tile.role import RoleOp, ctas_per_sm, entry_registers, total_warps
 from tilec.dialects.types import bit_width, element, is_list, is_tile, shape
 from tilec.executable.kernel import TENSOR_MAP_BYTES, WORD_BYTES
 from tilec.hardware.target import Feature
@@ -181,11 +181,15 @@ def _register_attributes(
     function: ir.Operation, context: PassContext, threads: int
 ) -> dict[str, ir.Attribute]:
     """A kernel whose roles move registers begins with its part of all of them: `setmaxnreg` needs
-    to know it (PTX ISA 9.0). CompileError if the roles hold more than the CTA begins with."""
+    to know it (PTX ISA 9.0). Where slots leave room for several CTAs, ptxas leaves registers: it
+    took 174 of 168 for fla's abc_bwd_kernel_V. CompileError if the roles hold more than the CTA
+    begins with."""
     roles = [op.opview for op in find_ops(function, RoleOp)]
+    i32, ctas = ir.IntegerType.get_signless(32), ctas_per_sm(function)
+    least = {"nvvm.minctasm": ir.IntegerAttr.get(i32, ctas)}
     if not any(role.registers for role in roles):
-        return {}
-    entry = entry_registers(context.target, threads)
+        return least if ctas > 1 else {}
+    entry = entry_registers(context.target, threads, ctas)
     warp_size = context.target.warp_size
     total = 0
     for warp in range(threads // warp_size):
@@ -197,11 +201,7 @@ def _register_attributes(
             f"the roles hold {total} registers, a CTA of {threads} threads begins with "
             f"{entry * threads} ({entry} a thread)",
         )
-    i32 = ir.IntegerType.get_signless(32)
-    return {
-        "nvvm.maxnreg": ir.IntegerAttr.get(i32, entry),
-        "nvvm.minctasm": ir.IntegerAttr.get(i32, 1),
-    }
+    return {"nvvm.maxnreg": ir.IntegerAttr.get(i32, entry), **least}
 
 
 def _argument_attributes(

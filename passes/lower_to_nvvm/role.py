@@ -15,13 +15,14 @@ from contextlib import contextmanager
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.dialects.gpu_tile.role import entry_registers
+from tilec.dialects.gpu_tile.role import ctas_per_sm, entry_registers
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.shared_address import shared_base
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.scalars import compare, create
+from tilec.passes.rewriting.walk import kernel_of
 from tilec.passes.roles.threads import runs_in_one_thread, runs_in_one_warp
 
 
@@ -76,7 +77,8 @@ def _elected(op: gpu_tile.RoleOp, state: Lowering) -> ir.Value:
 
 
 def _move_registers(op: gpu_tile.RoleOp, state: Lowering) -> None:
-    entry = entry_registers(state.context.target, state.total_threads)
+    ctas = ctas_per_sm(kernel_of(op.operation))
+    entry = entry_registers(state.context.target, state.total_threads, ctas)
     if op.registers and op.registers != entry:
         kind = "dec" if op.registers < entry else "inc"
         inline_asm(f"setmaxnreg.{kind}.sync.aligned.u32 {op.registers};", [], [], [])

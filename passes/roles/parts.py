@@ -9,7 +9,7 @@ from mlir import ir
 
 from tilec.dialects.def_use import of_kind
 from tilec.dialects.gpu_tile import RoleOp
-from tilec.dialects.gpu_tile.role import entry_registers, total_warps
+from tilec.dialects.gpu_tile.role import ctas_per_sm, entry_registers, total_warps
 from tilec.dialects.op import names_where
 from tilec.passes.analysis.register_pressure import Peak, peak, tiles_apart
 from tilec.passes.contract import PassContext
@@ -44,7 +44,7 @@ class Part:
 def parts_of(function: ir.Operation, context: PassContext) -> list[Part]:
     """The parts of a kernel, without roles of one thread, which hold no tiles."""
     threads = total_warps(function, context.num_warps) * context.target.warp_size
-    entry = entry_registers(context.target, threads)
+    entry = entry_registers(context.target, threads, ctas_per_sm(function))
     body = function.regions[0].blocks[0]
     roles = of_kind(body.operations, RoleOp)
     roles = [role for role in roles if not runs_in_one_thread(role)]

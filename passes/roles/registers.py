@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import Tcgen05MmaOp
+from tilec.dialects.gpu_tile import Tcgen05MmaOp, WgmmaOp
 from tilec.dialects.gpu_tile.role import entry_registers
+from tilec.dialects.gpu_tile.types import is_buffer
+from tilec.hardware.mma_shapes import WGMMA_M, find_instruction
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Target
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
-from tilec.passes.demands.kernels import is_dynamic
+from tilec.passes.demands.kernels import is_dynamic, settled_arrays, teams_of
 from tilec.passes.rewriting.loops import enclosing_ops, is_program_loop
 from tilec.passes.rewriting.walk import find_ops
 from tilec.passes.roles.rings import Ring
@@ -47,6 +49,12 @@ MOST_REGISTERS = 240
 multiprocessor has, 2 x 240 + 32 = 65536 / 128."""
 
 
+PRODUCT_REGISTERS = 26
+"""What ptxas 13.0 wants beside the accumulators of an instruction: 154 for m64n256, else C7602."""
+FRAGMENT_REGISTERS = 4
+"""Of its lhs, where that is in registers: 94 for m64n128."""
+
+
 @dataclass(frozen=True)
 class RoleShape:
     """Warps [first_warp, first_warp + warps); `registers` of each thread from then on, 0: as is."""
@@ -71,9 +79,11 @@ def plan_roles(
     copying: bool = False,
     early: bool = False,
     teams: int = 1,
+    ctas: int = 1,
 ) -> dict[str, RoleShape]:
     """The shapes of "compute" (`warps` of them), "load" and, where wanted, "multiply". `teams`: how
-    often there will be the warps that compute, one set behind the other.
+    often there will be the warps that compute, one set behind the other; `ctas`: how many CTAs
+    share a multiprocessor and its registers.
 
     Beside a multiply role nobody holds accumulators, so registers stay where they are, and both
     roles take one warp; the load role `COPYING_WARPS` where its threads copy (`copying`). Otherwise
@@ -83,7 +93,9 @@ def plan_roles(
     are loaded `early` (`load_early.py`), unless a warpgroup copies: a multiprocessor then has
     registers for more CTAs.
     `load_least`: what a thread of the load role wants; `live`: what the others' tiles take at once.
-    Where both do not fit the others come first.
+    Where both do not fit the others come first. CTAs beside others move them only where what they
+    begin with does not suffice: a load role that holds tiles has its part as well (fla's gradient
+    of states in chunks, abc: 62 us, moved 104; H200).
     """
     if multiply:
         loading = COPYING_WARPS if copying else 1
@@ -92,7 +104,7 @@ def plan_roles(
             "load": RoleShape(warps, loading, 0),
             "multiply": RoleShape(warps + loading, 1, 0),
         }
-    load, compute = _registers(target, teams * warps, load_least, live)
+    load, compute = _registers(target, teams * warps, load_least, live, ctas)
     loading = WARPGROUP_WARPS if load or copying else 1 + early
     return {
         "compute": RoleShape(0, warps, compute),
@@ -100,13 +112,16 @@ def plan_roles(
     }
 
 
-def _registers(target: Target, warps: int, load_least: int, live: int) -> tuple[int, int]:
+def _registers(
+    target: Target, warps: int, load_least: int, live: int, ctas: int
+) -> tuple[int, int]:
     """Gives (registers that a thread of the load role keeps, those that a thread of the others
     gets); 0, 0: no change."""
     lanes = target.warp_size
     threads = (warps + WARPGROUP_WARPS) * lanes
-    entry = entry_registers(target, threads)
-    if entry >= MOST_REGISTERS:
+    entry = entry_registers(target, threads, ctas)
+    alone = entry if ctas == 1 else entry_registers(target, (warps + 1) * lanes, ctas)
+    if alone >= (MOST_REGISTERS if ctas == 1 else live + COMPUTE_REGISTERS):
         return 0, 0
 
     def left(load: int) -> int:
@@ -121,6 +136,34 @@ def _registers(target: Target, warps: int, load_least: int, live: int) -> tuple[
     if load_least <= LOAD_REGISTERS and left(load) < live + COMPUTE_REGISTERS:
         load = LEAST_REGISTERS if left(LEAST_REGISTERS) > left(load) else load
     return load, left(load)
+
+
+def ctas_by_registers(function: ir.Operation, context: PassContext, needed: int, most: int) -> int:
+    """CTAs, `most` at most, for which a multiprocessor has registers, `needed` of them in each
+    thread that computes, and at the kernel's start what its products want. One where it has not
+    even those for two."""
+    target, teams = context.target, teams_of(function)
+    early, products = bool(settled_arrays(function)), _entry_for_products(function)
+    for ctas in range(most, 1, -1):
+        shapes = plan_roles(
+            target, context.num_warps, live=needed, early=early, teams=teams, ctas=ctas
+        )
+        threads = max(shape.end for shape in shapes.values()) * target.warp_size
+        entry = entry_registers(target, threads, ctas)
+        there = shapes["compute"].registers or entry
+        if ctas * threads <= target.threads_per_sm and products <= entry and needed <= there:
+            return ctas
+    return 1
+
+
+def _entry_for_products(function: ir.Operation) -> int:
+    """The registers of a thread at a kernel's start that ptxas wants for its widest product."""
+    most = 0
+    for op in find_ops(function, WgmmaOp):
+        row = find_instruction(op.opview.instruction)
+        fragment = 0 if is_buffer(op.opview.lhs) else FRAGMENT_REGISTERS
+        most = max(most, row.n * WGMMA_M // row.threads + fragment + PRODUCT_REGISTERS)
+    return most
 
 
 def why_too_large(function: ir.Operation, context: PassContext, teams: int) -> str | None:

@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 from mlir import ir
 
 from tilec.dialects.gpu_tile import MmaOp, RingSlotOp, Tcgen05MmaOp, WgmmaFenceOp, WgmmaOp
-from tilec.dialects.gpu_tile.types import buffer_of
-from tilec.hardware.ring_stages import BARRIER_BYTES, CTAS, USUAL_STAGES, ring_stages
+from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
+from tilec.hardware.ring_stages import BARRIER_BYTES, USUAL_STAGES, ring_stages
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
-from tilec.passes.demands.kernels import settled_arrays, teams_of
+from tilec.passes.demands.kernels import teams_of
 from tilec.passes.demands.loops import STAGES
 from tilec.passes.programs.answers import answer_bytes
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import enclosing_ops, innermost_loop
 from tilec.passes.rewriting.scalars import is_zero
 from tilec.passes.rewriting.walk import find_ops
-from tilec.passes.roles.registers import plan_roles
+from tilec.passes.roles.registers import (
+    COMPUTE_REGISTERS,
+    FEWEST_COMPUTING,
+    ctas_by_registers,
+)
 from tilec.passes.roles.rings import Ring
-from tilec.passes.roles.short_programs import ctas_by_registers, slots_beside, turns_if_short
+from tilec.passes.roles.short_programs import (
+    MOST_BESIDE,
+    RingSlots,
+    slots_beside,
+    turns_if_short,
+)
 
+MOST_WAITING = 3
+"""CTAs on a multiprocessor whose threads and products wait for each other: with three, two of
+mamba's gradients (ddAcs_stable, dcb) took 0.62 and 0.87 of the time with two, with four as long
+(H200)."""
 OUTER_SLOTS = (2, 1)
-"""Of rings around loops, where two CTAs share a multiprocessor: the next turn's tiles arrive while
-a loop runs, or, where only one slot fits so, while the other CTA's does."""
+"""Of rings around loops, where several CTAs share a multiprocessor: the next turn's tiles arrive
+while a loop runs, or, where only one slot fits so, while the other CTA's does."""
 _MANY = (RingSlotOp, MmaOp, WgmmaOp, Tcgen05MmaOp)
 LEAST_INNER = 3
 """Slots that rings of those loops have at least, or one CTA gets all of the memory: one is read
-while two are on their way. Not timed by itself."""
+while two are on their way; one more of a third CTA. Not timed by itself."""
+LEAST_INSIDE = 2
+"""The same of two CTAs, where rings around loops take most of the memory: mamba's gradient of x
+took 0.51 of the time of one CTA with three (H200)."""
 
 
 def wanted_stages(rings: list[Ring]) -> int:
@@ -63,13 +80,19 @@ def _sums_anew(ring: Ring) -> bool:
     return any(is_zero(fence.opview.acc) for fence in fences)
 
 
+def _computes_operands(ring: Ring) -> bool:
+    """Whether threads compute what is multiplied of what the ring brings: tensor cores wait for
+    that."""
+    return any(not is_buffer(multiply.opview.lhs) for multiply in find_ops(ring.loop, WgmmaOp))
+
+
 def slots_that_fit(
     function: ir.Operation, rings: Sequence[Ring], context: PassContext, *, multiply: bool
-) -> tuple[int, int]:
+) -> RingSlots:
     """Slots of every ring beside the other buffers, which each team has for itself, and those of
     rings around loops: few where more CTAs of short programs (`short_programs.py`), or a second one
-    of programs whose threads wait for products, then fit on the multiprocessor; else as many, or
-    one where the others would have one, too.
+    of programs whose threads and products wait for each other, then fit on the multiprocessor; else
+    as many, or one where the others would have one, too.
     `multiply`: whether products get a role of their own."""
     other = shared_bytes(function, without=[alloc for ring in rings for alloc in ring.allocs])
     other *= teams_of(function)
@@ -82,45 +105,52 @@ def slots_that_fit(
     once = _slot_bytes(around)
     each = _slot_bytes(leaders) - once
     stages = max(1, min(ring_stages(each + once, other, context.target), most))
-    turns = turns_if_short(rings)
-    if turns is not None and not multiply and teams_of(function) == 1:
-        sizes, ctas = (each + once, once if each else 0), ctas_by_registers(function, context)
+    turns = turns_if_short(rings) if not multiply and teams_of(function) == 1 else None
+    waits = around or any(_sums_anew(ring) or _computes_operands(ring) for ring in leaders)
+    live = most_live_registers(function.regions[0].blocks[0]) if waits or turns is not None else 0
+    if turns is not None:
+        sizes = each + once, once if each else 0
+        ctas = ctas_by_registers(function, context, live + COMPUTE_REGISTERS, MOST_BESIDE)
         found = slots_beside(ctas, sizes, other, turns, context.target)
         if found is not None:
-            return min(found[0], stages), min(found[1], stages)
-    waits = around or any(map(_sums_anew, leaders))
-    found = _slots_of_two(function, other, each, once, context) if waits else None
+            return found._replace(each=min(found.each, stages), around=min(found.around, stages))
+    found = None
+    if waits and not find_ops(function, Tcgen05MmaOp):
+        ctas = ctas_by_registers(function, context, live + FEWEST_COMPUTING, MOST_WAITING)
+        found = _slots_of_ctas(ctas, other, (each, once), context, is_short=turns is not None)
     if found is not None:
         return found
     if stages > 1 or not around or not each:
-        return stages, stages
-    return max(1, min(ring_stages(each, other + once, context.target), most)), 1
+        return RingSlots(stages, stages)
+    return RingSlots(max(1, min(ring_stages(each, other + once, context.target), most)), 1)
 
 
-def _slots_of_two(
-    function: ir.Operation, other: int, each: int, once: int, context: PassContext
-) -> tuple[int, int] | None:
-    """Slots of `each` bytes, and of `once` around loops, with which a multiprocessor holds two
-    CTAs; None where its memory does not, or its registers, or where they would share its tensor
-    memory, of which nobody has seen the gain."""
-    if find_ops(function, Tcgen05MmaOp):
-        return None
-    target, teams = context.target, teams_of(function)
-    live = most_live_registers(function.regions[0].blocks[0])
-    early = bool(settled_arrays(function))
-    shapes = plan_roles(target, context.num_warps, live=live, early=early, teams=teams)
-    threads = shapes["load"].end * target.warp_size
-    moved = shapes["compute"].registers > 0  # registers that move are all of a multiprocessor's
-    if moved or CTAS * threads * live > target.registers_per_sm:
-        return None
-    most = min(USUAL_STAGES, context.allowance.stages)
-    for outer in OUTER_SLOTS:
-        if not each:
-            return (outer, outer) if target.fits_twice(other + outer * once) else None
-        for inner in range(most, LEAST_INNER - 1, -1):
-            if target.fits_twice(other + outer * once + inner * each):
-                return inner, outer
+def _slots_of_ctas(
+    ctas: int, other: int, slot_bytes: tuple[int, int], context: PassContext, *, is_short: bool
+) -> RingSlots | None:
+    """The slots with which a multiprocessor holds most CTAs, up to `ctas` and two at least; None
+    where its memory does not. `slot_bytes`: of rings inside, and of those around loops;
+    `is_short`: whether a program has few turns, which want a slot each."""
+    each, once = slot_bytes
+    fewest = LEAST_INSIDE if once and not is_short else LEAST_INNER
+    for count in range(ctas, 1, -1):
+        room = context.target.bytes_beside(count) - other
+        least = fewest if count == 2 else LEAST_INNER + 1
+        for around, slots in _tried(each > 0, least, context.allowance.stages):
+            if around * once + slots * each <= room:
+                return RingSlots(slots, around, count)
     return None
+
+
+def _tried(has_inner: bool, least: int, most: int) -> Iterator[tuple[int, int]]:
+    """Slots of rings around loops, and of the others: the first that fit are taken."""
+    if not has_inner:
+        yield OUTER_SLOTS[0], OUTER_SLOTS[0]
+        return
+    usual = range(min(USUAL_STAGES, most), LEAST_INNER - 1, -1)
+    yield from ((around, slots) for around, slots in product(OUTER_SLOTS, usual) if slots >= least)
+    if least <= LEAST_INSIDE <= most:
+        yield OUTER_SLOTS[-1], LEAST_INSIDE
 
 
 def _slot_bytes(rings: Sequence[Ring]) -> int:

@@ -9,15 +9,10 @@ at a time; those of other CTAs work meanwhile.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-
-from mlir import ir
+from typing import NamedTuple
 
 from tilec.hardware.target import Target
-from tilec.passes.analysis.register_pressure import most_live_registers
-from tilec.passes.contract import PassContext
-from tilec.passes.demands.kernels import settled_arrays
 from tilec.passes.rewriting.loops import enclosing_ops, is_program_loop, trips_of
-from tilec.passes.roles.registers import COMPUTE_REGISTERS, plan_roles
 from tilec.passes.roles.rings import Ring
 
 MOST_BESIDE = 4
@@ -27,6 +22,15 @@ kernels of two turns took with two CTAs 0.73 to 0.83 of the time with one, with 
 MOST_TURNS = 4
 """Of a ring in a short program, which keeps as many slots, two at least: all its copies are under
 way at once. Longer ones are mostly products."""
+
+
+class RingSlots(NamedTuple):
+    """Slots of every ring, and those of rings around loops; `ctas`: for how many CTAs of a
+    multiprocessor they leave room on purpose."""
+
+    each: int
+    around: int
+    ctas: int = 1
 
 
 def turns_of(ring: Ring) -> int | None:
@@ -57,31 +61,18 @@ def turns_if_short(rings: Iterable[Ring]) -> int | None:
     return most
 
 
-def ctas_by_registers(function: ir.Operation, context: PassContext) -> int:
-    """CTAs, `MOST_BESIDE` at most, for which a multiprocessor has registers beside each other: one
-    where roles move them, since each CTA then begins with all."""
-    early = bool(settled_arrays(function))
-    shapes = plan_roles(context.target, context.num_warps, early=early)
-    if shapes["load"].registers:
-        return 1
-    threads = max(shape.end for shape in shapes.values()) * context.target.warp_size
-    live = most_live_registers(function.regions[0].blocks[0]) + COMPUTE_REGISTERS
-    each = -(-live // 8) * 8
-    return max(1, min(MOST_BESIDE, context.target.registers_per_sm // (threads * each)))
-
-
 def slots_beside(
     ctas: int, slot_bytes: Sequence[int], other_bytes: int, turns: int, target: Target
-) -> tuple[int, int] | None:
-    """Slots of all rings, and of those around others, with which most CTAs, up to `ctas` and two at
-    least, share a multiprocessor; None if two do not. `slot_bytes`: of all rings, and of those
-    around others, which have one slot where that lets more CTAs in."""
+) -> RingSlots | None:
+    """The slots with which most CTAs, up to `ctas` and two at least, share a multiprocessor; None
+    if two do not. `slot_bytes`: of all rings, and of those around others, which have one slot where
+    that lets more CTAs in."""
     every, around = slot_bytes
     least = max(2, turns)
     for count in range(ctas, 1, -1):
         room = target.bytes_beside(count) - other_bytes
         if room // every >= least:
-            return room // every, room // every
+            return RingSlots(room // every, room // every, count)
         if around and (room - around) // (every - around) >= least:
-            return (room - around) // (every - around), 1
+            return RingSlots((room - around) // (every - around), 1, count)
     return None

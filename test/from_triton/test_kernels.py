@@ -384,6 +384,20 @@ def test_masks_multiplied(target: str) -> None:
     assert np.isnan(out[:, 70:]).all()
 
 
+@pytest.mark.parametrize(("rows", "cut"), [(32, False), (24, True)])
+def test_bounds_that_branches_keep_from_tiles(target: str, rows: int, cut: bool) -> None:
+    text = (KERNELS / "triangle.ttir").read_text()
+    text = text.replace("arith.constant 32 : i32", f"arith.constant {rows} : i32")
+    kernel = tilec.triton.kernel(text, "triangle.ttir").on("emulator:check")
+    n, grid = 75, (3, 5)
+    x, out = random(n, n), poisoned((n + 1, n))
+    kernel[grid](x, out, n)
+    ends = (np.arange(n) // 32 + 1) * rows
+    np.testing.assert_array_equal(out[:n], np.where(np.arange(n) < ends[:, None], x, 0))
+    assert np.isnan(out[n:]).all()
+    assert ("gather or scatter" in kernel.report(x, out, n, grid=grid)) == cut
+
+
 @pytest.mark.parametrize(("name", "argument"), [("from_the_end", "T"), ("back_by_steps", "n")])
 def test_arrays_begin_at_their_pointers(name: str, argument: str) -> None:
     rule = kernel_of(name).plan().arrays[0]

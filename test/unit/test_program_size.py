@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from hopper_kernels import decisions
 
 import tilec
 import tilec.language as tl
@@ -347,4 +348,49 @@ def test_no_warp_computes_rows_of_another(rows: int, axis: int, warps: int, targ
     specs = [f"{a}:bf16[?:8,?:8;?:8,1]" for a in "xyz"]
     constants = {"M": rows, "AXIS": axis}
     compiled = summed_product.compile([*specs, "sums:f32[?]"], constants, target=target)
+    assert compiled.threads == 32 * warps
+
+
+@tilec.kernel(grid=(1,))
+def sums_beside(x: tl.array, y: tl.array, sums: tl.array, AXIS: tl.const, KEPT: tl.const):
+    """128 rows times 32 columns each time: what rows or columns come to is stored, or added up."""
+    left = tl.load(x, (0, 0), (128, 64))
+    total = tl.zeros((128 if AXIS else 32,), tl.f32)
+    for n in tl.range(0, y.shape[1], 32):
+        found = tl.exp(tl.dot(left, tl.load(y, (0, n), (64, 32))))
+        if KEPT:
+            tl.store(sums, (n // 32, 0), tl.sum(found, AXIS)[None, :])
+        else:
+            total += tl.sum(found, AXIS)
+    if not KEPT:
+        tl.store(sums, (0, 0), total[None, :])
+
+
+@pytest.mark.parametrize(
+    ("axis", "kept", "warps"), [(0, 1, 4), (0, 0, 8), (1, 1, 8)], ids=["meet", "later", "rows"]
+)
+def test_two_sets_of_warps_that_meet_are_one(axis: int, kept: int, warps: int) -> None:
+    """Where columns of a product are added up in each iteration no set gets ahead of another."""
+    specs = ["x:bf16[?,?:8;?:8,1]", "y:bf16[?,?:8;?:8,1]", "sums:f32[?,?:4;?:4,1]"]
+    compiled = sums_beside.compile(specs, {"AXIS": axis, "KEPT": kept}, target="sm_90a")
+    assert decisions(compiled, "warps")[0].startswith(f"{warps} ")
+
+
+@tilec.kernel(grid=(1,))
+def unpacked(q: tl.array, scales: tl.array, y: tl.array, NUMBERED: tl.const):
+    """Numbers of 4 bits, eight rows in a word, times those of their groups."""
+    row, column = tl.arange(32)[:, None], tl.arange(64)[None, :]
+    if NUMBERED:
+        words = tl.gather(q, (row // 8, column))
+        scale = tl.gather(scales, (row // 16, column))
+    else:
+        words, scale = tl.load(q, (0, 0), (32, 64)), tl.load(scales, (0, 0), (32, 64))
+    tl.store(y, (0, 0), ((words >> (row % 8 * 4)) & 15).to(y.dtype) * scale)
+
+
+@pytest.mark.parametrize(("numbered", "warps"), [(1, 8), (0, 16)])
+def test_warps_of_what_goes_by_numbers(numbered: int, warps: int) -> None:
+    """A thread stores whole vectors; two tiles that are loaded whole have more warps."""
+    specs = ["q:i32[?,?:4;?:4,1]", "scales:f16[?,?:8;?:8,1]", "y:f16[?,?:8;?:8,1]"]
+    compiled = unpacked.compile(specs, {"NUMBERED": numbered}, target="sm_90a")
     assert compiled.threads == 32 * warps

@@ -30,6 +30,7 @@ ALIASES = {
     "!z": '!gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64):(1)">>',
     "!l": f"tensor<64x256xf32, {LARGE}>",
     "!f": f"tensor<64x64xf32, {TILE}>",
+    "!h": f"tensor<64x64xbf16, {TILE}>",
     "!i": f"tensor<64x64xindex, {TILE}>",
     "!b": f"tensor<64x64xi1, {TILE}>",
     "!r": f"tensor<64xf32, {ROW}>",
@@ -72,6 +73,25 @@ CASES = {
         """%w = "tile.broadcast"(%r) {dims = array<i32: 0>} : (!r) -> !f
         %e = arith.mulf %x, %y : !f
         %z = arith.subf %e, %w : !f""",
+        "%z : !f",
+    ),
+    # `%e` of elements of `%x`, which are there until the end.
+    "a tile that comes as it is added": (
+        32 + 32 + 2,
+        "%x: !f, %y: !f, %r: !r",
+        """%w = "tile.broadcast"(%r) {dims = array<i32: 0>} : (!r) -> !f
+        %e = arith.mulf %x, %w : !f
+        %n = arith.negf %e : !f
+        %s = arith.addf %n, %y : !f
+        %z = arith.addf %s, %x : !f""",
+        "%z : !f",
+    ),
+    "halves that become words where they are read": (
+        32 + 16,
+        "%x: !f, %h: !h",
+        """%w = arith.extf %h : !h to !f
+        %s = arith.addf %x, %w : !f
+        %z = arith.mulf %s, %w : !f""",
         "%z : !f",
     ),
     # Each thread has one row, and an element of the other for each of its own.

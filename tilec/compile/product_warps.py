@@ -50,9 +50,11 @@ def _least(products: Products, target: Target, on_warpgroups: bool) -> int:
         # Of 16 rows a warp has all, and hands them to who multiplies what it made of them.
         return FEWEST_WARPS
     # One warpgroup multiplies while another does what stands between two products, or issues. So do
-    # two sets of warps beside one that loads, of a CTA that fills a multiprocessor.
+    # two sets of warps beside one that loads, of a CTA that fills a multiprocessor. Where all rows
+    # meet in each iteration neither set gets ahead: other CTAs work meanwhile.
     beside_loads = target.copies_fragments and not products.uses_fma
     two_sets = (on_warpgroups or beside_loads) and products.rows >= 2 * WGMMA_M
+    two_sets = two_sets and not products.rows_meet
     least = MOST_WARPS if two_sets else USUAL_WARPS
     if products.uses_fma or products.shares_rows:
         return least

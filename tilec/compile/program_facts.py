@@ -24,7 +24,7 @@ from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.demands.kernels import few_of
 from tilec.passes.layouts.components import depth_factor
 from tilec.passes.layouts.op_costs import issue_slots
-from tilec.passes.layouts.product_rows import keeps_rows
+from tilec.passes.layouts.product_rows import keeps_rows, reduces_columns
 from tilec.passes.rewriting.walk import all_ops
 from tilec.passes.rows.stripes import count_stripes
 
@@ -40,13 +40,15 @@ class Products:
     """Dots. `accumulators`: elements that the sums of all dots of one block have, of the block
     where they are most; `count`: its dots; `rows`: of one of its sums. `row_groups`: groups of
     `MMA_M` rows, a power of two, of the dot with the most of those whose rows stay with their
-    warps; `shares_rows`: whether there is another. `uses_fma`: whether one is of f32 as it is."""
+    warps; `shares_rows`: whether there is another; `rows_meet`: whether each iteration of a loop
+    needs what all rows of one come to. `uses_fma`: whether one is of f32 as it is."""
 
     accumulators: int = 0
     count: int = 0
     rows: int = 0
     row_groups: int = 0
     shares_rows: bool = False
+    rows_meet: bool = False
     uses_fma: bool = False
     _blocks: dict[ir.Block, list[int]] = field(default_factory=dict)
 
@@ -66,6 +68,8 @@ class Products:
             self.row_groups = max(self.row_groups, groups)
         else:
             self.shares_rows = True
+        met = (found.operation for found in reduces_columns(dot))
+        self.rows_meet |= any(depth_factor(op) > 1 and is_needed(op) for op in met)
         is_exact = dot.options.get("precision") != "tf32"
         self.uses_fma |= str(element(dot.lhs)) == "f32" and is_exact
 
@@ -93,15 +97,16 @@ class Results:
 @dataclass
 class Accesses:
     """Loads and stores. `bytes`: of the largest tile; `once`: elements of each load that no loop
-    repeats; `streamed`: those that the loads of a loop's body have, of the body where they are
-    most, 0 without; `largest`: the most of one such load; `gathers`: whether a loop loads rows by
-    numbers that it loads; `rows_along`: by shapes of tiles that are loaded, the dimensions along
-    which elements are neighbours in memory; `narrow`: the bits of the narrowest elements of
-    tiles, by how many elements these have."""
+    repeats, `numbered`: of each of those that goes by numbers; `streamed`: those that the loads of
+    a loop's body have, of the body where they are most, 0 without; `largest`: the most of one such
+    load; `gathers`: whether a loop loads rows by numbers that it loads; `rows_along`: by shapes of
+    tiles that are loaded, the dimensions along which elements are neighbours in memory; `narrow`:
+    the bits of the narrowest elements of tiles, by how many elements these have."""
 
     bytes: int = 1
     narrow: dict[int, int] = field(default_factory=dict)
     once: list[int] = field(default_factory=list)
+    numbered: list[int] = field(default_factory=list)
     largest: int = 0
     gathers: bool = False
     rows_along: dict[Shape, set[int | None]] = field(default_factory=dict)
@@ -129,6 +134,7 @@ class Accesses:
             self.rows_along.setdefault(sizes, set()).add(along)
         if op.parent is None or op.parent.name not in _LOOPS:
             self.once.append(prod(sizes))
+            self.numbered += [prod(sizes)] * isinstance(load, Indexed)
             return
         self._bodies[op.block] = self._bodies.get(op.block, 0) + prod(sizes)
         self.largest = max(self.largest, prod(sizes))
@@ -264,6 +270,11 @@ class ProgramFacts:
     def rows_loaded(self) -> int:
         """Loads, outside of loops, of tiles as large as the largest."""
         return self.accesses.once.count(self.elements)
+
+    @property
+    def rows_numbered(self) -> int:
+        """Those of them that go by numbers: neighbours often share what they find."""
+        return self.accesses.numbered.count(self.elements)
 
 
 def facts_of(function: ir.Operation, target: Target) -> ProgramFacts:

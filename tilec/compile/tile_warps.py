@@ -26,10 +26,12 @@ ELEMENTWISE_BYTES_PER_THREAD = 16
 """Of the largest tile where no threads meet: one access each (vector addition, H200)."""
 NARROW_BYTES_PER_THREAD = 32
 """The same at most, where the only such tile that is loaded, or what it becomes, is narrower, as in
-conversions: one access each of the narrower. Else a thread repeats twice what it computes of rows
-and columns, and stores half a vector. Eleven conversions of 2^22 and 2^25 elements (H200, casts,
-scales, gelu, 4-bit numbers): 0.88 to 1.00 of the time, one 1.02 with the fewer; where a second tile
-is loaded (masks of bytes, residuals of other dtypes) 1.01 to 1.02."""
+conversions: one access each of the narrower. Those that go by numbers do not count: 4-bit numbers
+by rows of eight, with scales and zeros of groups, became f16 in 0.82 of the time (H200). Else a
+thread repeats twice what it computes of rows and columns, and stores half a vector. Eleven
+conversions of 2^22 and 2^25 elements (H200, casts, scales, gelu, 4-bit numbers): 0.88 to 1.00 of
+the time, one 1.02 with the fewer; where a second tile is loaded (masks of bytes, residuals of other
+dtypes) 1.01 to 1.02."""
 FEW_READ, SPREAD_BYTES_PER_THREAD = 8, 64
 """The second of a tile that is stored where none that is loaded has more than the first's part of
 its elements: threads wait for the little that they read before they store. Rows of a mean spread
@@ -101,7 +103,7 @@ def elementwise(program: ProgramFacts, lanes: int) -> Wanted | None:
     each = ELEMENTWISE_BYTES_PER_THREAD
     if once and FEW_READ * max(once) <= program.elements:
         each = SPREAD_BYTES_PER_THREAD
-    elif program.rows_loaded == 1:
+    elif once and program.rows_loaded - program.rows_numbered <= 1:
         each = min(each * program.bytes // program.narrow_bytes, NARROW_BYTES_PER_THREAD)
     wanted = spread(program, program.bytes, each, lanes, "elementwise")
     busy = program.results.slots // (ELEMENTWISE_SLOTS_PER_THREAD * lanes)

@@ -48,7 +48,7 @@ from tilec.triton.launch_keys import MULTIPLE, Form
 from tilec.triton.memory_of import with_memory
 from tilec.triton.minima import are_settled
 from tilec.triton.plan import Plan, divisors, plan_kernel
-from tilec.triton.program import Value
+from tilec.triton.program import Value, copied
 from tilec.triton.program_numbers import never_negative
 from tilec.triton.reader import read_kernel
 from tilec.triton.shared_memory import Sharing, shared
@@ -221,13 +221,13 @@ class TritonKernel:
         nan: frozenset[str] = frozenset(),
     ) -> Plan:
         """What becomes of the pointers (`plan_kernel`)."""
-        if nonnegative is None:
-            nonnegative = frozenset(argument.name for argument in self.function.arguments)
+        if nonnegative is None:  # as most launches have it
+            whole = (a for a in self.function.arguments if a.type.is_integer)
+            nonnegative = frozenset(argument.name for argument in whole)
         key = (nonnegative, flat, groups, trusts, settles, nan)
         if key not in self._plans:
-            function = read_kernel(self.text, self.source, self.name)
             self._plans[key] = plan_kernel(
-                function,
+                copied(self.function),
                 nonnegative,
                 flat,
                 groups=groups,

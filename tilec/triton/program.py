@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilec.messages.diagnostics import CompileError, Location
@@ -172,3 +172,44 @@ def is_inside(value: Value, loop: Op) -> bool:
             return True
         block = block.parent.block
     return False
+
+
+def copied(function: Function) -> Function:
+    """The same function again, and those beside it: ops, blocks and values of their own."""
+    beside: dict[str, Function] = {}
+    for name, other in {**function.module, function.name: function}.items():
+        copy = _Copy()
+        blocks = [copy.block(block, None) for block in other.blocks]
+        arguments = blocks[0].arguments if blocks else other.arguments
+        given = list(other.given)
+        beside[name] = replace(other, arguments=arguments, given=given, blocks=blocks)
+    for other in beside.values():
+        other.module = beside
+    return beside[function.name]
+
+
+class _Copy:
+    """Copies blocks whose values are made in front of their uses, as in a text."""
+
+    def __init__(self) -> None:
+        self._values: dict[Value, Value] = {}
+
+    def block(self, block: Block, parent: Op | None) -> Block:
+        new = Block(block.label, parent)
+        new.arguments = [self._made(value, new) for value in block.arguments]
+        new.ops = [self._op(op, new) for op in block.ops]
+        new.following = [self.block(other, parent) for other in block.following]
+        return new
+
+    def _op(self, op: Op, block: Block) -> Op:
+        new = replace(op, block=block)
+        new.operands = [self._values[value] for value in op.operands]
+        new.words, new.attributes, new.types = dict(op.words), dict(op.attributes), list(op.types)
+        new.successors = [(to, [self._values[v] for v in values]) for to, values in op.successors]
+        new.regions = [self.block(region, new) for region in op.regions]
+        new.results = [self._made(value, new) for value in op.results]
+        return new
+
+    def _made(self, value: Value, owner: Op | Block) -> Value:
+        new = self._values[value] = Value(value.name, value.type, owner, value.number)
+        return new

@@ -26,6 +26,7 @@ from tilec.triton.array_rule import ArrayRule
 from tilec.triton.blocks import block_of
 from tilec.triton.demanded import Demands
 from tilec.triton.forms import Forms, Pointer, without_size_one
+from tilec.triton.guards import Guards
 from tilec.triton.masks import terms_of
 from tilec.triton.polynomial import ONE, ZERO, Monomial, Polynomial, Symbol
 from tilec.triton.program import Op, Type, Value
@@ -76,6 +77,7 @@ class Raising:
     def __init__(self, forms: Forms, signs: Signs) -> None:
         self.forms, self.signs = forms, signs
         self.demands = Demands(forms, signs)
+        self.guards = Guards(forms, signs)
 
     def access(self, op: Op, mask: Value | None) -> Raised:
         """The array and the place of a load or store. NotRaised says why there is none."""
@@ -88,6 +90,7 @@ class Raising:
         if len(positive) < len(terms):
             raise NotRaised("a part of the mask compares no coordinates")
         shape = op.operands[0].type.shape or ()
+        positive = [p for t in positive for p in self.guards.without_minima(op, t, shape)]
         offset, wrapped = self._unwrapped(op, offset)
         work = _Work(
             shape,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 
@@ -12,38 +13,43 @@ _OPEN, _CLOSE = "([{<", ")]}>"
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
-def top_level(text: str) -> Iterator[tuple[int, str]]:
-    """Characters outside brackets and strings, each with its place."""
-    depth, at = 0, 0
-    while at < len(text):
-        letter = text[at]
-        if letter == '"':
-            match = _STRING.match(text, at)
-            at = match.end() if match else len(text)
-            continue
-        if letter in _CLOSE and not (letter == ">" and text[at - 1 : at] == "-"):
-            depth -= 1
-        if depth == 0:
-            yield at, letter
-        if letter in _OPEN:
+@functools.cache
+def _marks(separator: str) -> re.Pattern[str]:
+    """What decides where a separator stands: strings, arrows, itself, brackets."""
+    return re.compile(rf'{_STRING.pattern}|"|{re.escape(separator)}|->|[()\[\]{{}}<>]')
+
+
+def _places(text: str, separator: str) -> Iterator[int]:
+    """Where a separator stands outside of brackets and strings."""
+    depth = 0
+    for match in _marks(separator).finditer(text):
+        mark = match[0]
+        if mark == separator:
+            if depth == 0:
+                yield match.start()
+        elif mark == '"':  # a string that does not end
+            return
+        elif mark in _OPEN:
             depth += 1
-        at += 1
+        elif mark in _CLOSE:
+            depth -= 1
 
 
 def split(text: str, separator: str = ",") -> list[str]:
     """The parts of a list, without blanks around them."""
     parts, start = [], 0
-    for at, _ in top_level(text):
-        if at >= start and text.startswith(separator, at):
-            parts.append(text[start:at].strip())
-            start = at + len(separator)
+    for at in _places(text, separator):
+        parts.append(text[start:at].strip())
+        start = at + len(separator)
     last = text[start:].strip()
     return [*parts, last] if last else parts
 
 
 def cut_last(text: str, separator: str) -> tuple[str, str]:
     """What stands before and behind the last `separator` at the top level; "" if there is none."""
-    found = [at for at, _ in top_level(text) if text.startswith(separator, at)]
+    if separator not in text:
+        return text, ""
+    found = list(_places(text, separator))
     if not found:
         return text, ""
     return text[: found[-1]], text[found[-1] + len(separator) :]
@@ -66,6 +72,7 @@ def bracketed(text: str, at: int) -> int:
     raise ValueError("a bracket is not closed")
 
 
+@functools.lru_cache(1 << 12)
 def parse_type(text: str) -> Type:
     """`tensor<64x!tt.ptr<f32>>`, `i32`, `!tt.ptr<f16>`; what it does not know stays an element."""
     text = text.strip()
@@ -105,10 +112,15 @@ class Locations:
     def __init__(self, lines: list[str]) -> None:
         found = (re.match(r"^(#loc\d*) = loc\((.*)\)$", line.strip()) for line in lines)
         self._named = {match[1]: match[2] for match in found if match}
+        self._found: dict[str, Location | None] = {}
 
     def find(self, text: str, depth: int = 0) -> Location | None:
         """The place of what stands in `loc(...)`; None where it is unknown."""
-        text = text.strip()
+        if text not in self._found:
+            self._found[text] = self._find(text.strip(), depth)
+        return self._found[text]
+
+    def _find(self, text: str, depth: int) -> Location | None:
         if depth > len(self._named) + 8:
             return None  # a location that is made of itself
         if text.startswith("#"):

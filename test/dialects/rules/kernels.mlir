@@ -110,6 +110,12 @@ func.func @k() attributes {tile.kernel, tile.total_warps = 33 : i32} {
 }
 
 // -----
+// expected-error @below {{kernel "k" a multiprocessor has 1 to 32 CTAs, found 0 : i32}}
+func.func @k() attributes {tile.kernel, tile.ctas_per_sm = 0 : i32} {
+  return
+}
+
+// -----
 // expected-error @below {{kernel "k" attribute 'tile.stripes' must be from 1 to 1024, found 0}}
 func.func @k() attributes {tile.kernel, tile.stripes = 0 : i32} {
   return

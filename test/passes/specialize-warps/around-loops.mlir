@@ -9,10 +9,11 @@
 !f = memref<?x?xf32, strided<[?, 1]>>
 
 // CHECK-LABEL: @both
+// CHECK-SAME: tile.ctas_per_sm = 2 : i32
 // CHECK-DAG: "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 1 : i32, slots = 2 : i32}
 // CHECK-DAG: "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 1 : i32, slots = 3 : i32}
-// CHECK: name = "load"
-// CHECK: name = "compute"
+// CHECK: first_warp = 4 : i32, name = "load", registers = 0 : i32, warps = 1 : i32
+// CHECK: first_warp = 0 : i32, name = "compute", registers = 0 : i32, warps = 4 : i32
 func.func @both(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                 %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                 %c: !f) attributes {tile.kernel} {
