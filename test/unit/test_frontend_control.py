@@ -249,3 +249,38 @@ def test_scalar_logic(a: int, b: float) -> None:
         a if b else -a,
     )
     assert tuple(out) == expected
+
+
+@tilec.kernel
+def pick(n: tl.i32, m: tl.i32, f: tl.f32, y: tl.array, H: tl.const, A: tl.const):
+    """`and` and `or` of numbers are one of their operands."""
+    tl.store(y, 0, n or m)
+    tl.store(y, 1, n and m)
+    tl.store(y, 2, n or 7)
+    tl.store(y, 3, (n < m) and m)
+    tl.store(y, 4, (n < m) or m)
+    tl.store(y, 5, H and n)
+    tl.store(y, 6, n or (m and 9) or 4)
+    tl.store(y, 7, ((n > 0) and f).to(tl.i32))
+    tl.store(y, 8, (n > 0) and 5)
+    tl.store(y, 9, (n and False) + 3)
+    tl.store(y, 10, 0)
+    tl.store(y, 11, (H and 2 and 3) + (H or 4))
+    for _ in range(H or y.shape[0]):
+        tl.store(y, 10, tl.load(y, 10, ()) + 1)
+    if (n > 0 and A) or m < 0:
+        tl.store(y, 12, 1)
+    else:
+        tl.store(y, 12, 0)
+
+
+@pytest.mark.parametrize("n", [0, -3, 5])
+@pytest.mark.parametrize("m", [0, 2, -7])
+@pytest.mark.parametrize(("number", "text"), [(0, "gelu"), (6, "")])
+def test_and_and_or_give_an_operand(n: int, m: int, number: int, text: str) -> None:
+    y = np.full(13, 99, np.int32)
+    run(pick, n, m, 2.5, y, number, text)
+    given = [n or m, n and m, n or 7, (n < m) and m, (n < m) or m, number and n]
+    given += [n or (m and 9) or 4, int((n > 0) and 2.5), (n > 0) and 5, (n and False) + 3]
+    least = (number and 2 and 3) + (number or 4)
+    assert y.tolist() == [*given, number or 13, least, bool((n > 0 and text) or m < 0)]

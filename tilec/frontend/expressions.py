@@ -13,6 +13,7 @@ from tilec.frontend.frame import Frame
 from tilec.frontend.habits import READ_AN_ARRAY, TILES_NEGATED, TILES_TOGETHER
 from tilec.frontend.names import lookup
 from tilec.frontend.operators import binary, compare, fold, invert, negate
+from tilec.frontend.tl_shape import where
 from tilec.frontend.values import (
     Array,
     LambdaFunction,
@@ -154,20 +155,45 @@ def _compare_constants(symbol: str, lhs: Any, rhs: Any) -> bool:
 
 
 def evaluate_boolean(frame: Frame, node: ast.BoolOp) -> Any:
-    """Evaluates `and`, `or`: constants short-circuit, run-time scalars are all evaluated."""
+    """Evaluates `and`, `or` to one of their operands, as Python does: constants short-circuit,
+    run-time scalars are all evaluated."""
     stops_at = isinstance(node.op, ast.Or)
-    conditions: list[Any] = []
+    values: list[Any] = []
     for operand in node.values:
         value = frame.evaluate(operand)
         with frame.at(operand):
             truth = as_condition(frame, value, TILES_TOGETHER)
-        if isinstance(truth, Scalar):
-            conditions.append(truth)
-        elif truth == stops_at:
-            return value if not conditions else stops_at
-        elif operand is node.values[-1] and not conditions:
-            return value
-    return _conjunction(frame, conditions, node.op)
+        is_last = operand is node.values[-1]
+        if not isinstance(truth, Scalar):
+            if not values and (is_last or truth == stops_at):
+                return value
+            # Beside run-time scalars a text or None counts by its truth.
+            value = value if is_number(value) else truth
+            if truth == stops_at and _are_truths([*values, value]):
+                return stops_at
+            if truth != stops_at and (not is_last or _are_truths([*values, value])):
+                continue
+        values.append(value)
+        if truth == stops_at and not isinstance(truth, Scalar):
+            break
+    with frame.at(node):
+        if _are_truths(values):
+            return _conjunction(frame, values, node.op)
+        return _one(frame, values, stops_at)
+
+
+def _are_truths(values: list[Any]) -> bool:
+    """Whether there are values, which say of nothing but whether it is so."""
+    return all(isinstance(v, bool) or (isinstance(v, Scalar) and v.dtype == tl.i1) for v in values)
+
+
+def _one(frame: Frame, values: list[Any], stops_at: bool) -> Any:
+    """The first of the values whose truth is `stops_at`, else the last."""
+    result = values[-1]
+    for value in reversed(values[:-1]):
+        sides = (value, result) if stops_at else (result, value)
+        result = where(frame, value, *sides)
+    return result
 
 
 def _conjunction(frame: Frame, conditions: list[Any], op: ast.boolop) -> Any:
