@@ -141,8 +141,11 @@ def _registers(
 def ctas_by_registers(function: ir.Operation, context: PassContext, needed: int, most: int) -> int:
     """CTAs, `most` at most, for which a multiprocessor has registers, `needed` of them in each
     thread that computes, and at the kernel's start what its products want. One where it has not
-    even those for two."""
+    even those for two, or where two sets of warps compute: one of them works while the other waits.
+    """
     target, teams = context.target, teams_of(function)
+    if teams * context.num_warps > WARPGROUP_WARPS:
+        return 1
     early, products = bool(settled_arrays(function)), _entry_for_products(function)
     for ctas in range(most, 1, -1):
         shapes = plan_roles(
