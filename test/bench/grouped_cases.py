@@ -19,7 +19,7 @@ from bench_cases import Variant
 from configurations import Configuration, label_of, variant_of
 from product_cases import BURST, INTERLEAVED, SUSTAINED
 
-FEWEST_ROWS, FEW_ROWS, LITTLE_WORK, LISTED_ROWS = 32, 136, 2**30, 128
+FEWEST_ROWS, FEW_ROWS, LITTLE_WORK, LISTED_ROWS = 32, 64, 2**30, 128
 """As in `tilec.examples.grouped_gemm`."""
 SEARCHED, ARRANGED = "searched_groups", "arranged_groups"
 """The kernels: those whose programs search for their group, those of a list of tiles."""

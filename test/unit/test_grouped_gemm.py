@@ -49,7 +49,8 @@ def test_groups_of_any_size(target: str, monkeypatch: pytest.MonkeyPatch) -> Non
     [
         ([65, 0, 1, 130], 40, ("grouped_gemm", {})),
         ([63, 0, 40, 20], 136, ("grouped_gemm", {})),
-        ([370, 0, 30], 72, ("arranged_gemm", {"BM": 64})),
+        ([150, 0, 30, 60], 72, ("arranged_gemm", {"BM": 64})),
+        ([370, 0, 30], 72, ("arranged_gemm", {"BM": 128})),
         ([280, 0], 72, ("arranged_gemm", {"BM": 128})),
         ([3], 136, ("grouped_gemm", {})),
     ],

@@ -15,8 +15,9 @@ from tilec.hardware.target import TARGETS, Feature
 ROOT = Path(__file__).resolve().parents[2]
 FORMULAS = {
     "tilec/costs/model.py": {
-        *("LOAD_WARPS", "LOADING_REGISTERS", "REGISTER_STEP", "FMA_FLOPS"),
+        *("LOAD_WARPS", "LOADING_REGISTERS", "REGISTER_STEP"),
     },
+    "tilec/costs/units.py": {"FMA_FLOPS"},
     "tilec/costs/tail_model.py": set[str](),
     "tilec/costs/dot_work.py": {"WARP_TILE"},
     "tilec/costs/machine.py": set[str](),
@@ -27,6 +28,7 @@ FORMULAS = {
     "tilec/ops/aligned_operands.py": set[str](),
     "tilec/costs/computing.py": {"_SCAN"},
     "tilec/call/auto_tiles.py": {"MOST_TILES", "DEEPENED", "BETWEEN", "SHOWN"},
+    "tilec/call/ranked_tiles.py": set[str](),
     "tilec/ops/product_facts.py": set[str](),
     "tilec/ops/product_work.py": {
         "MOST_WAITING",

@@ -84,7 +84,6 @@ def test_rows_that_begin_inside_of_lines_are_loaded_by_two() -> None:
     assert odd[0].reasons["clusters of programs"].startswith("2 x 1: ")
     assert {tiles.cluster for tiles in odd} == {ALONE, DOWN, ACROSS}
     even = order(matmul, 5120, 5120, 5120)
-    assert [tiles.chosen for tiles in even] == [tiles.chosen for tiles in odd]
     assert even[0].cluster == ALONE
     assert "clusters of programs" not in even[0].reasons
     assert all(x.cluster != DOWN for x in order(matmul, 64, 5000, 5000))  # a row of programs

@@ -24,10 +24,10 @@ Each candidate whose loop of products CTAs can sum in parts (pass split-sums) is
 programs whole, and in 2, 4 and 8 parts where so many CTAs run at once; parts must promise more than
 the model errs, `Rates.parts_gain`.
 
-Then each is compared with itself in clusters of two, which load together what they share (pass
-share-copies): what L2 reads for rows that begin inside of lines may be more than it has time for.
-Only this comparison knows where rows begin. With tiles ranked so, too, five launches of those that
-were timed were slower, by 2 to 49 %, and two faster, by 16 and 18 % (H200).
+Each is ranked by itself or in clusters of two, which load together what they share (pass
+share-copies), whichever is faster: rows that begin inside of lines may ask too much of L2. Where
+they begin at multiples of 16 bytes the first of all takes 1.079 times as long as the fastest (75
+products); with a cluster for the first tile alone 1.095.
 
 Where sizes are unknown the usual tiles come first; unknown sizes count as `UNKNOWN_SIZE` then.
 Tiles for which a static assertion of the kernel fails are no candidates.
@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any
@@ -47,17 +47,16 @@ from mlir import ir
 from tilec.call.auto_constants import NARROW_SIDES, AutoConstants
 from tilec.call.call_class import CallClass, any_class, size_class
 from tilec.call.covered_sides import covered_lengths, covering, covering_reasons
+from tilec.call.ranked_tiles import Ranked, by_engine, rank
 from tilec.call.short_rows import FEW_EACH, LONGEST_OF_FEW
 from tilec.call.specialization import Specialization
 from tilec.compile.row_walks import HeldAxis, keeps_row
 from tilec.costs.kernel_work import ProgramWork, read_program
-from tilec.costs.launch_work import KernelWork, launch_work
+from tilec.costs.launch_work import launch_work
 from tilec.costs.machine import Machine, usual_machine
-from tilec.costs.model import Prediction, predict
-from tilec.costs.work import ALONE, Way, Work
+from tilec.costs.work import ALONE, Work
 from tilec.dialects.context import make_context
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS
-from tilec.hardware.sizes import LINE_BYTES
 from tilec.hardware.target import Target
 from tilec.messages.diagnostics import CompileError
 from tilec.terms.demands import CHOSEN_CLUSTER, CLUSTER, PARTS, SUM_PARTS
@@ -77,8 +76,6 @@ SHOWN = 6
 Build = Callable[..., ir.Module]
 Context = Callable[[], ir.Context]
 """Makes MLIR's context where something is built: it takes as long as a small kernel."""
-CLUSTERS = ((2, 1), (1, 2))
-"""Programs along the first axes of the grid that load together what they share."""
 Constants = tuple[tuple[str, int], ...]
 Point = tuple[Constants, int]
 """Values of the constants, and in how many parts programs are summed."""
@@ -165,7 +162,8 @@ class AutoTiles:
         why = self._reasons(first, predicted if call is not None else {})
         whys = [why, *(self._others_reasons(point, first) for point in rest)]
         points = [first, *rest]
-        ranked = [self._tiles(point, w, call) for point, w in zip(points, whys, strict=True)]
+        by = (predicted.get(point) if call is not None else None for point in points)
+        ranked = [_tiles(*one) for one in zip(points, whys, by, strict=True)]
         ranked += halved
         ahead = (self._whole, self._short, self._covered)
         found = [] if call is None else [find(call, context) for find in ahead]
@@ -234,10 +232,9 @@ class AutoTiles:
         few = size_class(FEW_EACH * call.machine.multiprocessors)
         return tiles if programs <= few else None
 
-    def _predicted(self, call: CallClass, context: Context) -> dict[Point, Prediction]:
-        """Predicts the time of every candidate that can run; lists them, the fastest first."""
-        found: dict[Point, Prediction] = {}
-        call = replace(call, pitches=(LINE_BYTES,) * len(call.pitches))
+    def _predicted(self, call: CallClass, context: Context) -> dict[Point, Ranked]:
+        """The candidates that can run, the fastest by prediction first."""
+        found: dict[Point, Ranked] = {}
         if not self._has_grid:  # only the call knows how many programs there are
             return found
         works = self._works(self._candidates, call, context)
@@ -248,48 +245,22 @@ class AutoTiles:
         found |= self._predictions({**deeper, **between}, call)
         return dict(sorted(found.items(), key=lambda item: item[1].us))
 
-    def _predictions(
-        self, candidates: Iterable[Constants], call: CallClass
-    ) -> dict[Point, Prediction]:
+    def _predictions(self, candidates: Iterable[Constants], call: CallClass) -> dict[Point, Ranked]:
         """What can run of candidates, each in so many parts as may be ranked."""
-        found: dict[Point, Prediction] = {}
+        found: dict[Point, Ranked] = {}
         arguments = call.arguments(self._parameters)
         for tiles in candidates:
             program = self._programs[tiles]
             assert program is not None
             is_open = program.parts is None
             for parts in program.summed if is_open and program.summed else PARTS[:1]:
-                work = launch_work(program, arguments, parts=parts).work
-                prediction = predict(work, call.machine)
-                if not prediction.impossible:
-                    found[tiles, parts] = prediction
+                ranked = rank(program, arguments, parts, call.machine)
+                if ranked is not None:
+                    found[tiles, parts] = ranked
         return found
 
-    def _tiles(self, point: Point, reasons: dict[str, str], call: CallClass | None) -> Tiles:
-        """A candidate, in the cluster that makes it faster by more than the model errs, if any."""
-        tiles, parts = point
-        program = self._programs.get(tiles)
-        alone = Tiles(tiles, reasons, parts=parts)
-        if program is None or call is None or parts > 1 or not program.may_share:
-            return alone
-        arguments = call.arguments(self._parameters)
-        launches = {one: launch_work(program, arguments, cluster=one) for one in (ALONE, *CLUSTERS)}
-        us = {
-            one: predict(launch.work, call.machine).us
-            for one, launch in launches.items()
-            if _may_share(launch, one)
-        }
-        gain = call.machine.rates.shared_gain
-        best = min(us, key=lambda one: us[one] * (1 if one == ALONE else gain), default=ALONE)
-        if best == ALONE:
-            return alone
-        down, across = best
-        why = f"{down} x {across}: they load together what they share, {us[ALONE] / us[best]:.2f}"
-        told = {CHOSEN_CLUSTER: f"{why} times as fast by prediction"}
-        return replace(alone, cluster=best, reasons={**reasons, **told})
-
     def _deeper(
-        self, found: Mapping[Point, Prediction], works: Mapping[Constants, Work], call: CallClass
+        self, found: Mapping[Point, Ranked], works: Mapping[Constants, Work], call: CallClass
     ) -> list[Constants]:
         """The fastest tiles with longer steps along k where there is room for slots of them, by
         rates that were fitted to such, too."""
@@ -303,7 +274,7 @@ class AutoTiles:
         return [tuple(tiles.items()) for tiles in deeper if tiles is not None]
 
     def _between(
-        self, found: Mapping[Point, Prediction], works: Mapping[Constants, Work], call: CallClass
+        self, found: Mapping[Point, Ranked], works: Mapping[Constants, Work], call: CallClass
     ) -> list[Constants]:
         """The fastest tiles with columns between powers of two, where the copy engine fills all
         rings, by rates that were fitted to such, too."""
@@ -311,7 +282,7 @@ class AutoTiles:
             return []
         fastest = dict.fromkeys(tiles for tiles, _ in sorted(found, key=lambda x: found[x].us))
         few = [tiles for tiles in list(fastest)[:BETWEEN] if self._loads_columns(tiles)]
-        rows = [self._usual.between(dict(tiles)) for tiles in few if _by_engine(works[tiles])]
+        rows = [self._usual.between(dict(tiles)) for tiles in few if by_engine(works[tiles])]
         return list(dict.fromkeys(tuple(tiles.items()) for each in rows for tiles in each))
 
     def _loads_columns(self, tiles: Constants) -> bool:
@@ -403,7 +374,7 @@ class AutoTiles:
         """Whether no static assertion of the kernel fails with these tiles."""
         return not self._usual.is_limited or self._program(tiles, context) is not None
 
-    def _reasons(self, first: Point, predicted: Mapping[Point, Prediction]) -> dict[str, str]:
+    def _reasons(self, first: Point, predicted: Mapping[Point, Ranked]) -> dict[str, str]:
         usual = (tuple(self._usual.values.items()), 1)
         shown = [f"{_label(t)} {p.us:.4g} us" for t, p in list(predicted.items())[:SHOWN]]
         if usual in predicted and usual not in list(predicted)[:SHOWN]:
@@ -440,16 +411,16 @@ def _with(tiles: Constants, name: str, value: int) -> Constants:
     return tuple({**dict(tiles), name: value}.items())
 
 
-def _may_share(launch: KernelWork, cluster: tuple[int, int]) -> bool:
-    """Whether the copy engine fills all rings, and the grid is no shorter than a cluster."""
-    is_long = all(n >= side for n, side in zip(launch.grid, cluster, strict=False))
-    return is_long and _by_engine(launch.work)
-
-
-def _by_engine(work: Work) -> bool:
-    """Whether there are rings, all filled by the copy engine."""
-    rings = [loop for loop in work.loops if loop.staged_bytes]
-    return bool(rings) and all(loop.way is Way.ENGINE for loop in rings)
+def _tiles(point: Point, reasons: dict[str, str], ranked: Ranked | None) -> Tiles:
+    """A candidate, in the cluster that makes it faster by more than the model errs, if any."""
+    tiles, parts = point
+    if ranked is None or ranked.cluster == ALONE:
+        return Tiles(tiles, reasons, parts=parts)
+    down, across = ranked.cluster
+    gain = ranked.predictions[ALONE] / ranked.predictions[ranked.cluster]
+    why = f"{down} x {across}: they load together what they share, {gain:.2f} times as fast"
+    told = {CHOSEN_CLUSTER: f"{why} by prediction"}
+    return Tiles(tiles, {**reasons, **told}, parts=parts, cluster=ranked.cluster)
 
 
 def _label(point: Point) -> str:

@@ -6,7 +6,7 @@ Both who reads a kernel (`kernel_work`) and who chooses a kernel's tiles (`tilec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilec.costs.rates import Rates
 from tilec.costs.work import WAYS, Unit, Way
@@ -142,6 +142,17 @@ def line_bytes(nbytes: int, row_bytes: int, memory: Memory, way: Way, rates: Rat
     shifted = rates.shifted
     cost = 1.0 if memory.alignment >= span else shifted[max(memory.alignment, min(shifted))]
     return int(nbytes * cost * LINE_BYTES / span)
+
+
+def asked_bytes(
+    nbytes: int, row_bytes: int, inside: int, memory: Memory, way: Way, rates: Rates
+) -> int:
+    """The same as a multiprocessor asks for it: each row once, wherever it begins in a line. Rows
+    of which no more than 16 bytes lie `inside` of the array cost the copy engine time of its
+    own."""
+    if way is Way.ENGINE and inside == VECTOR_BYTES:
+        return int(nbytes / row_bytes * rates.thin_row * rates.engine_bytes)
+    return line_bytes(nbytes, row_bytes, replace(memory, alignment=LINE_BYTES), way, rates)
 
 
 def narrow_loads(

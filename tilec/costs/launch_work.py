@@ -48,12 +48,12 @@ def work_of(
     return launch_work(read_program(module, parameters, target), values, grid)
 
 
-def _memories(values: Mapping[str, Any]) -> dict[str, Memory]:
-    """How the arrays among arguments lie in memory, those that have a matrix."""
+def _memories(arrays: Mapping[str, ArrayView]) -> dict[str, Memory]:
+    """How arrays lie in memory, those that have a matrix."""
     return {
         name: Memory.of(x.pointer, x.shape, x.strides, x.element_bytes)
-        for name, x in values.items()
-        if isinstance(x, ArrayView) and len(x.shape) > 1
+        for name, x in arrays.items()
+        if len(x.shape) > 1
     }
 
 
@@ -80,19 +80,20 @@ def launch_work(
         shared = program.summed[parts]
         trips[shared] = -(-trips[shared] // parts)
     around = [prod(trips[number] for number in body.around) for body in program.bodies]
-    loops = _loops(program, around, _memories(values), cluster)
+    arrays = {name: v for name, v in values.items() if isinstance(v, ArrayView)}
+    skips = any(program.scalars.skips(point) for point in points)
+    ctas = prod(-(-n // side) * side for n, side in zip(sizes, (*cluster, 1), strict=True))
+    busy, spread = _busy(program, ctas, arrays) if skips else (ctas, 0.0)
+    busy *= parts
+    loops = _loops(program, around, arrays, cluster, busy)
     if parts in program.summed:  # which nothing is stored in front of
         loops = tuple(in_stripes(loop, parts) for loop in loops)
-    arrays = {name: v for name, v in values.items() if isinstance(v, ArrayView)}
     used = program.reads | program.writes
     touched = [v for name, v in arrays.items() if name in used]
     twice = program.reads & program.writes - program.atomics
     touched += [v for name, v in arrays.items() if name in twice]
     held = sum(_elements(v) * v.element_bytes for v in (touched or arrays.values()))
     each = sum(loop.trips * (loop.global_bytes + loop.stored_bytes) for loop in loops)
-    skips = any(program.scalars.skips(point) for point in points)
-    ctas = prod(-(-n // side) * side for n, side in zip(sizes, (*cluster, 1), strict=True))
-    busy = parts * (_busy(program, ctas, arrays) if skips else ctas)
     work = Work(
         busy,
         program.warps,
@@ -108,6 +109,7 @@ def launch_work(
         parts=parts,
         sums=program.sums,
         cluster=prod(cluster),
+        spread=parts * spread,
     )
     return KernelWork(work, sizes, program.reads, program.writes)
 
@@ -117,13 +119,16 @@ PANEL_BYTES = 32 * 1024
 128 rows."""
 
 
-def _busy(program: ProgramWork, programs: int, arrays: Mapping[str, ArrayView]) -> int:
+def _busy(
+    program: ProgramWork, programs: int, arrays: Mapping[str, ArrayView]
+) -> tuple[int, float]:
     """How many of a grid's programs have work where only memory says which skip their loops, as
     tiles behind the ends of groups do: of programs beyond those that the results fill there is one
     a group, which has half a tile beyond them if it has many, and a tile if it has few rows. Rows,
-    the first dimension, are in groups; tiles of others begin where those before end."""
+    the first dimension, are in groups; tiles of others begin where those before end. And by how
+    many these may be more or fewer: half as many as where all groups end with whole tiles."""
     if not program.accumulators:
-        return programs
+        return programs, 0.0
     written = [
         arrays[name].shape[0] * prod(map(_tiles, arrays[name].shape[1:], sides[1:])) // sides[0]
         for name, sides in program.stored.items()
@@ -131,7 +136,9 @@ def _busy(program: ProgramWork, programs: int, arrays: Mapping[str, ArrayView]) 
     ]
     filled = max(written, default=0)
     beyond = max(0, programs - filled)
-    return max(programs - beyond // 2, beyond) if filled else programs
+    if not filled:
+        return programs, 0.0
+    return max(programs - beyond // 2, beyond), beyond / 4
 
 
 def _tiles(size: int, side: int) -> int:
@@ -141,16 +148,19 @@ def _tiles(size: int, side: int) -> int:
 def _loops(
     program: ProgramWork,
     around: Sequence[float],
-    memories: Mapping[str, Memory],
+    arrays: Mapping[str, ArrayView],
     cluster: tuple[int, int],
+    programs: int,
 ) -> tuple[LoopWork, ...]:
-    """The loops of a program, each run so many times (`around`), with the shared memory that
+    """The loops of so many programs, each run so many times (`around`), with the shared memory that
     results leave through beside rings."""
-    rates = rates_of(program.target)
-    loops = [
-        replace(filled(body.work, body.fills, memories, rates, cluster), trips=trips)
-        for body, trips in zip(program.bodies, around, strict=True)
-    ]
+    rates, memories = rates_of(program.target), _memories(arrays)
+    sizes = {name: max(1, _elements(v) * v.element_bytes) for name, v in arrays.items()}
+    loops: list[LoopWork] = []
+    for body, trips in zip(program.bodies, around, strict=True):
+        iterations = {name: programs * trips / size for name, size in sizes.items()}
+        loop = filled(body.work, body.fills, memories, rates, cluster, iterations)
+        loops.append(replace(loop, trips=trips))
     if not any(loop.way is Way.ENGINE for loop in loops):
         return tuple(loops)
     return tuple(replace(loop, leaving_bytes=min(loop.stored_bytes, PANEL_BYTES)) for loop in loops)

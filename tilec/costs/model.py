@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import ceil
 
 from tilec.costs.machine import Machine
 from tilec.costs.rates import Rates
-from tilec.costs.work import TENSOR_SPEEDS, LoopWork, Stored, Unit, Way, Work
+from tilec.costs.units import units_of
+from tilec.costs.work import LoopWork, Stored, Unit, Way, Work
 from tilec.hardware.powers import power_above
 from tilec.hardware.ring_stages import FEW_WARPS, copied_stages, ring_stages
 from tilec.hardware.sizes import LINE_BYTES, WARP_SIZE, WARPGROUP_WARPS
@@ -30,8 +32,9 @@ LOADING_REGISTERS = 24
 """Of each thread of those warps, the fewest that `setmaxnreg` gives, (PTX ISA 9.0)."""
 REGISTER_STEP = 8
 """Of `setmaxnreg` (PTX ISA 9.0)."""
-FMA_FLOPS = 2
-"""Operations that a multiply-add counts as (`Speed`)."""
+RAGGED = range(-4, 5)
+"""Quarters of `Work.spread` by which programs that have work may be more than expected, each as
+likely: whether they take a round more is not known before the run."""
 
 
 @dataclass(frozen=True)
@@ -265,12 +268,12 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
     chain, end, fill, together = 0.0, 0.0, 0.0, 0.0
     most = -(-work.programs // machine.multiprocessors)
     for loop, slots in zip(work.loops, stages, strict=True):
-        units = _units(loop, machine, work.programs)
+        units = units_of(loop, machine, work.programs)
         for unit, clocks in units.items():
             busy[unit] = busy.get(unit, 0.0) + loop.trips * clocks
         if slots > 1 and loop.way is not Way.REGISTERS:
             fill = rates.memory_latency
-            iteration = _pipelined(loop, units, slots, work, rates)
+            iteration = _pipelined(loop, units, slots, work, machine)
         else:
             goes = _goes(work, machine)
             iteration = _in_order(loop, units, work, rates) + _waits(loop, units, goes, rates)
@@ -300,13 +303,17 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
 def _rounds(work: Work, occupancy: int, each: float, chain: float, machine: Machine) -> float:
     """Clocks of all rounds of programs, of which so many run at once: the units are busy with
     `each`, none takes less than its `chain`."""
-    rounds, rest = divmod(-(-work.programs // machine.multiprocessors), occupancy)
     full = max(occupancy * each, chain)
-    last = max(rest * each, chain) if rest else 0.0
     # The later the last round, the less it counts: programs drift apart, and the clock of a card
     # that is limited by power rises while some multiprocessors idle.
     exact = work.programs / machine.multiprocessors
-    whole = rounds * full + last
+    whole = 0.0
+    for more in RAGGED if work.spread else (0,):
+        programs = work.programs + more * work.spread / RAGGED[-1]
+        rounds, rest = divmod(ceil(programs / machine.multiprocessors), occupancy)
+        last = max(rest * each, chain) if rest else 0.0
+        whole += rounds * full + last
+    whole /= len(RAGGED) if work.spread else 1
     late = exact / (exact + machine.rates.lockstep_rounds)
     beyond = work.longest - 1
     if beyond > 0 and occupancy == 1 and 1 < exact <= 2:
@@ -327,12 +334,14 @@ def _in_pairs(exact: float, longest: float) -> float:
 
 
 def _pipelined(
-    loop: LoopWork, units: Mapping[str, float], slots: int, work: Work, rates: Rates
+    loop: LoopWork, units: Mapping[str, float], slots: int, work: Work, machine: Machine
 ) -> float:
     """Clocks of an iteration of one program whose operands come to a ring of so many slots."""
+    rates = machine.rates
     step, latency = 0.0, rates.memory_latency
     if loop.way is Way.ENGINE:
-        latency = rates.loaded_latency
+        asking = min(1.0, work.programs / machine.multiprocessors)
+        latency += asking * (rates.loaded_latency - rates.memory_latency)
         step = rates.step + (rates.cluster_step if work.cluster > 1 else 0)
     stepped = {**units, "arithmetic": units["arithmetic"] + step / work.teams}
     longest = _in_order(loop, stepped, work, rates)
@@ -392,32 +401,3 @@ def _waits(loop: LoopWork, units: Mapping[str, float], goes: float, rates: Rates
         return 0.0
     alone = {Way.REGISTERS: units["arithmetic"], Way.ENGINE: units["L2"]}
     return rates.memory_latency * goes + alone.get(loop.way, 0.0)
-
-
-def _units(loop: LoopWork, machine: Machine, programs: int) -> dict[str, float]:
-    """Clocks that one iteration keeps each unit of a multiprocessor busy."""
-    speed, rates = machine.target.speed, machine.rates
-    tensor = speed.tensor_flops * _tensor_efficiency(loop.unit, machine)
-    flops = {kind: tensor * factor for kind, factor in TENSOR_SPEEDS.items()}
-    flops |= {"fma": speed.fma_flops, "f64": speed.f64_flops}
-    narrow = rates.narrow_load if loop.way is Way.REGISTERS else rates.narrow_copy
-    for_each = machine.multiprocessors / min(programs, machine.multiprocessors)
-    l2_bytes = min(rates.l2_bytes, rates.l2_bytes_for_all * for_each)
-    copied = (max(loop.global_bytes, loop.line_bytes) + loop.stored_bytes) / l2_bytes
-    return {
-        "arithmetic": sum(count / flops[kind] for kind, count in loop.flops.items()),
-        "loads": loop.narrow_loads * narrow + loop.vector_copies * rates.vector_copy,
-        "shared memory": loop.shared_bytes / rates.shared_bytes,
-        "L2": copied + loop.zeroed_bytes / rates.zeroed_bytes,
-        "instructions": loop.computed / (speed.fma_flops / FMA_FLOPS),
-        "functions": loop.functions / rates.functions,
-    }
-
-
-def _tensor_efficiency(unit: Unit, machine: Machine) -> float:
-    """The part of tensor cores' rate that a unit reaches."""
-    target, rates = machine.target, machine.rates
-    if unit is not Unit.WARPS:
-        return rates.tensor_efficiency
-    has_more = target.supports(Feature.WGMMA) or target.supports(Feature.TCGEN05)
-    return rates.warp_mma_speed if has_more else 1.0

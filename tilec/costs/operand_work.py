@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from tilec.costs.dot_work import Memory, is_read_across_k, line_bytes, narrow_loads, way_of
+from tilec.costs.dot_work import (
+    Memory,
+    asked_bytes,
+    is_read_across_k,
+    line_bytes,
+    narrow_loads,
+    way_of,
+)
 from tilec.costs.rates import Rates
 from tilec.costs.work import WAYS, LoopWork, Unit, Way
 from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
@@ -54,12 +61,16 @@ def filled(
     memories: Mapping[str, Memory],
     rates: Rates,
     cluster: Sequence[int],
+    iterations: Mapping[str, float],
 ) -> LoopWork:
     """Gives a loop with what its dots' operands take, `memories` by name of array; `cluster`: CTAs
-    along axes of the grid that load together what they share."""
+    along axes of the grid that load together what they share; `iterations`:
+    of all programs, for each byte of an array."""
     if not fills:
         return loop
-    way, staged, wasted, narrow, vectors, spared = loop.way, 0, 0, 0, 0, 0
+    way, staged, narrow, vectors, spared = loop.way, 0, 0, 0, 0
+    wasted, asked = 0, 0
+    readers: list[tuple[int, float]] = []
     for fill in fills:
         operands = [(one.memory(memories), one.axis) for one in fill.operands]
         own = way_of(operands, fill.width, fill.unit)
@@ -72,9 +83,14 @@ def filled(
         for one, (memory, _) in zip(fill.operands, operands, strict=True):
             rows = prod(one.tile) // one.tile[-1 if memory.contiguous == 1 else -2]
             sharing = _sharing(one, memory, fill, cluster)
-            lines = line_bytes(one.nbytes, one.nbytes // rows, memory, own, rates)
+            row = one.nbytes // rows
+            lines = line_bytes(one.nbytes, row, memory, own, rates)
             spared += one.nbytes - one.nbytes // sharing
             wasted += lines // sharing - one.nbytes
+            whole = asked_bytes(one.nbytes, row, row, memory, own, rates)
+            asked += whole // sharing - one.nbytes
+            read = one.nbytes * iterations.get(one.array or "", 0.0)
+            readers.append((lines // sharing, read / sharing))
             staged += 0 if own is Way.REGISTERS else one.nbytes
         staged += copies * VECTOR_BYTES if own is Way.REGISTERS else 0
     return replace(
@@ -83,6 +99,8 @@ def filled(
         global_bytes=loop.global_bytes - spared,
         staged_bytes=staged,
         line_bytes=loop.global_bytes + wasted,
+        asked_bytes=loop.global_bytes + asked,
+        readers=tuple(readers),
         narrow_loads=narrow,
         vector_copies=vectors,
         is_waited_for=any(fill.is_used_twice for fill in fills),

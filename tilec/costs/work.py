@@ -63,7 +63,9 @@ class LoopWork:
     reads a kernel adds to it; from then on others are made of it (`dataclasses.replace`).
 
     `flops` by kind of operand (see `TENSOR_SPEEDS`, and "fma", "f64"). `global_bytes`: loaded,
-    `line_bytes`: in whole lines, where that is more. `staged_bytes`: what one slot of a pipeline
+    `line_bytes`: in whole lines, where that is more; `asked_bytes`: the same if all rows began with
+    a line. `readers`: for operands of products, those bytes in lines, and how many programs ask for
+    each of them. `staged_bytes`: what one slot of a pipeline
     holds; `stages`: those demanded, None for the compiler's choice. `narrow_loads`: elements
     that come one by one, `vector_copies`: 16 bytes that threads copy beside these. `unit`: who
     multiplies; `columns` of tensor memory that the sum takes. `zeroed_bytes`: filled in by the copy
@@ -91,6 +93,8 @@ class LoopWork:
     stages: int | None = None
     stored_bytes: int = 0
     line_bytes: int = 0
+    asked_bytes: int = 0
+    readers: tuple[tuple[int, float], ...] = ()
     narrow_loads: int = 0
     vector_copies: int = 0
     way: Way = Way.THREADS
@@ -137,6 +141,7 @@ class Work:
     `parts`: CTAs of a cluster that each sum a part of a program's loop (pass split-sums); each
     counts as a program. `sums`: 32-bit registers of each tile that they add up; `sends_words`:
     whether these are sent word by word, since rows of what is stored run down columns of theirs.
+    `spread`: how many more or fewer programs may have work, where only memory says which.
     """
 
     programs: int
@@ -156,6 +161,7 @@ class Work:
     parts: int = 1
     sums: tuple[int, ...] = ()
     sends_words: bool = False
+    spread: float = 0
 
     @cached_property
     def columns(self) -> int:

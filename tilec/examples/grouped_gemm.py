@@ -157,10 +157,11 @@ def arranged_gemm(
 FEWEST_ROWS = 32
 """Of a group in the mean, most of which are one tile: with more, equal shares of tiles in a list
 are better."""
-FEW_ROWS = 136
-"""Of a group in the mean, which tiles of 64 rows leave less of empty than those of 128: groups of
-40 and of 132 rows took 0.94 and 0.83 of the time so, of 139 and 183 in rows that begin inside of
-lines 1.22 and 1.29, of 183 in whole lines as long, of 320 as long, of 458 1.14 (H200)."""
+FEW_ROWS = 64
+"""Of a group in the mean, which tiles of 64 rows leave less of empty than those of 128, and read
+a matrix of b no more often: in the fastest columns of each, groups of 0 to 96 rows took 0.98 of the
+time so, of 0 to 168 1.25 in rows that begin inside of lines and 1.10 in whole lines, of 0 to 250
+1.12, of 0 to 500 0.97, of 0 to 700 1.30, of 0 to 1952 1.32 (H200)."""
 LITTLE_WORK = 2**30
 """Multiplications, which take 10 us or less: a list is a launch more. Of 1.4e9 to 3.7e9 it took
 0.67 to 0.98 of the time of a search (4 products, H200)."""

@@ -7,6 +7,7 @@ from math import prod
 
 import tilec.language as tl
 from tilec.costs.dot_work import (
+    asked_bytes,
     columns_of,
     flops_of,
     line_bytes,
@@ -181,12 +182,21 @@ def _loop(
     way = product.way(unit)
     a_row = depth if product.a.contiguous == 1 else rows
     b_row = columns if product.b.contiguous == 1 else depth
-    lines = line_bytes(a, a_row * width, product.a, way, rates) // shared[1]
-    lines += line_bytes(b, b_row * width, product.b, way, rates) // shared[0]
+    # Of a box only what lies in the array is asked for: rows of 8 elements, where it has 8.
+    inside = (
+        min(a_row, product.k if product.a.contiguous == 1 else product.m),
+        min(b_row, product.n if product.b.contiguous == 1 else product.k),
+    )
+    sides = (a, a_row, inside[0], product.a), (b, b_row, inside[1], product.b)
+    lines = [line_bytes(n, row * width, x, way, rates) for n, row, _, x in sides]
+    asked = [asked_bytes(n, row * width, own * width, x, way, rates) for n, row, own, x in sides]
+    others = tl.cdiv(product.n, columns), tl.cdiv(product.m, rows)
+    by_cluster = shared[1], shared[0]
+    readers = zip(lines, others, by_cluster, strict=True)
     operands = (product.a, 1), (product.b, 0)
-    inside = product.k / (tl.cdiv(product.k, depth) * depth)
-    zeroed = a + b - a * inside * product.m / (tl.cdiv(product.m, rows) * rows)
-    zeroed -= b * inside * product.n / (tl.cdiv(product.n, columns) * columns)
+    whole = product.k / (tl.cdiv(product.k, depth) * depth)
+    zeroed = a + b - a * whole * product.m / (tl.cdiv(product.m, rows) * rows)
+    zeroed -= b * whole * product.n / (tl.cdiv(product.n, columns) * columns)
     narrow, vectors = narrow_loads((rows * depth, depth * columns), operands, width, unit)
     return LoopWork(
         tl.cdiv(tl.cdiv(product.k, depth), splits),
@@ -194,7 +204,9 @@ def _loop(
         a // shared[1] + b // shared[0],
         shared_traffic(rows, columns, a, b, unit),
         vectors * VECTOR_BYTES if way is Way.REGISTERS else a + b,
-        line_bytes=lines,
+        line_bytes=sum(n // size for n, size in zip(lines, by_cluster, strict=True)),
+        asked_bytes=sum(n // size for n, size in zip(asked, by_cluster, strict=True)),
+        readers=tuple((n // size, count / size) for n, count, size in readers),
         narrow_loads=narrow,
         vector_copies=vectors,
         way=way,

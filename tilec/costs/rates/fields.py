@@ -17,16 +17,21 @@ class Rates:
     busy program reaches. `warp_mma_speed`: the part that single warps reach where the target has
     instructions for more. `shared_bytes`: through shared memory, a clock.
 
-    L2, of one multiprocessor, in bytes a clock. `l2_bytes`: where few ask; `l2_bytes_for_all`:
-    where all do. `shifted`: how many times as much a line of 128 bytes costs that begins at
-    multiples of so many bytes; less aligned ones cost as the least aligned of these.
-    `zeroed_bytes`: what the copy engine fills of boxes' parts that lie outside of an array.
+    L2, of one multiprocessor, in bytes a clock. What threads get where few ask: `l2_bytes`, what
+    the copy engine does: `engine_bytes`; but `thin_row`: clocks for each row of 16 bytes of its.
+    What L2 reads for it where all ask: `l2_bytes_for_all`; where a part of them does, as much more
+    as that part is smaller, to the power `fewer`. Lines that several ask for at about the same time
+    it reads once for each of the `merging` groups of multiprocessors they are in (infinite where
+    they do not merge). `shifted`: how many times as much of L2's time a line of 128
+    bytes costs that begins at multiples of so many bytes; less aligned ones cost as the least
+    aligned of these. `zeroed_bytes`: what the copy engine fills of boxes' parts that lie outside of
+    an array.
 
     Waiting, in clocks. `memory_latency`: from a request to its line; `loaded_latency`: the same
-    where copy engines of all multiprocessors keep asking. `start`: a program. `step`: an iteration
-    that waits for a slot of a ring and gives it back, beside what it computes; two teams take
-    half of that each, under the other's products. `cluster_step`: how much more where slots are
-    given back to another CTA.
+    where copy engines of all multiprocessors keep asking, in proportion where fewer do. `start`: a
+    program. `step`: an iteration that waits for a slot of a ring and gives it back, beside what it
+    computes; two teams take half of that each, under the other's products. `cluster_step`: how much
+    more where slots are given back to another CTA.
 
     Elements one by one, in clocks for each: `narrow_load` through registers, `narrow_copy` by
     cp.async; `vector_copy`: for each 16 bytes that threads copy beside these. `narrow_store`, and
@@ -96,6 +101,10 @@ class Rates:
     shared_bytes: float
     l2_bytes: float
     l2_bytes_for_all: float
+    fewer: float
+    engine_bytes: float
+    thin_row: float
+    merging: float
     shifted: Mapping[int, float]
     zeroed_bytes: float
     memory_latency: float

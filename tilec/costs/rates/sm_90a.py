@@ -7,11 +7,16 @@ on products that they were not fitted to by 16 (H100, seed 404) to 19 (H200, see
 
 What shifted lines cost was read off directly: 64 x 64 tiles of 2048 cubed, which L2 bounds, take
 40.2 us with rows at multiples of 128 bytes, 49.4 of 64, 54.2 of 32 and 78.8 of 16.
-`dram_efficiency`, `even_cluster` and `clustered` are from earlier records (`decode-h200-*.json`,
-`tile-choices-h200-*.json`); copies pay about where a product takes 20 us without them (a copy of
-4097 x 4097 elements of 2 bytes takes 23). `between_products`, `overlap`, `handed_on` and
-`straggling` were fitted to 356 timings of 24 launches of attention and recurrences
-(`auto-tiles-h200-*.json`), `functions` is the rate that the CUDA C++ Programming Guide states.
+`l2_bytes_for_all`, `merging` and `fewer` fit these and 150 timings of groups of rows and products
+(`group-tiles-h200-*.json`), which share much and little of what they read: 64 x 64 tiles of 47
+groups of 0 to 168 rows, 216 x 7192, took 119 us, 122 by prediction, 109 if L2 read as much for them
+as for tiles of a large product. `engine_bytes`: 1 to 20 CTAs got 96 to 102. `thin_row`: 8 columns
+across k took 960 clocks for 64 rows, 1440 to 1770 for 128. `dram_efficiency`, `even_cluster` and
+`clustered` are from earlier records (`decode-h200-*.json`, `tile-choices-h200-*.json`); copies pay
+about where a product takes 20 us without them (a copy of 4097 x 4097 elements of 2 bytes takes 23).
+`between_products`, `overlap`, `handed_on` and `straggling` were fitted to 356 timings of 24
+launches of attention and recurrences (`auto-tiles-h200-*.json`), `functions` is the rate that the
+CUDA C++ Programming Guide states.
 With `shared_gain` clusters of two were chosen for 18 of the 173 products that were timed in such
 and without, none of them slower for it; with 1.05 for 28, of which six were, by up to 15 %.
 With `between_gain`, of 176 products that were timed in three plain tiles or more the one taken is
@@ -42,7 +47,11 @@ RATES = Rates(
     warp_mma_speed=0.48,
     shared_bytes=128,
     l2_bytes=64,
-    l2_bytes_for_all=60,
+    l2_bytes_for_all=48,
+    fewer=0.7,
+    engine_bytes=105,
+    thin_row=12,
+    merging=16,
     shifted={64: 1.26, 32: 1.36, 16: 1.96},
     zeroed_bytes=33,
     memory_latency=830,
