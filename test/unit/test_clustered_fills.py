@@ -44,18 +44,50 @@ def test_a_copy_is_ordered_behind_the_one_that_it_overwrites(
     np.testing.assert_array_equal(c, left @ right.T - right.sum(1))
 
 
+@tilec.kernel(cluster=2, grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))
+def picked(
+    x: tl.array, rows: tl.array, w: tl.array, c: tl.array, BM: tl.const = 64, BN: tl.const = 64
+):
+    """c = x[rows] @ w."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    row = tl.load(rows, m, BM)[:, None]
+    acc = tl.zeros((BM, BN), tl.f32)
+    for k in tl.range(0, x.shape[1], 32):
+        left = tl.gather(x, (row, k + tl.arange(32)[None, :]))
+        acc = tl.dot(left, tl.load(w, (k, n), (32, BN)), acc)
+    tl.store(c, (m, n), acc.to(c.dtype))
+
+
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
-@pytest.mark.parametrize("sizes", [(2, 7, 9, 40), (3, 9, 10, 64)])
+@pytest.mark.parametrize("sizes", [(130, 72, 648), (300, 104, 576)])
 def test_gathers_beside_a_shared_tile(
     sizes: tuple[int, ...], target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pixels of a convolution by cp.async, its weights by copies that a cluster shares."""
+    """Rows by cp.async, the other operand by copies that a cluster shares."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    m, n, k = sizes
+    x, w, c = normal(50, k), normal(k, n, seed=1), empty(m, n, dtype=np.float16)
+    rows = np.random.default_rng(2).integers(0, 50, m, dtype=np.int32)
+    ptx = picked.compiled(x, rows, w, c).ptx
+    assert "cp.async.cg" in ptx
+    assert "multicast::cluster" in ptx
+    expected = x[rows].astype(np.float64) @ w.astype(np.float64)
+    assert_right(picked, [x, rows, w, c], {3: expected}, 1e-3)
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
+@pytest.mark.parametrize("sizes", [(2, 7, 9, 40), (3, 9, 10, 64)])
+def test_counted_rows_beside_a_shared_tile(
+    sizes: tuple[int, ...], target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pixels of a convolution by copies in im2col mode, its weights by copies that a cluster
+    shares."""
     monkeypatch.setenv("TILEC_TARGET", target)
     x, w = normal(*sizes), normal(3, 3, sizes[3], 72, seed=1)
     expected = reference(x, w, 1, 1)
     kernel, tiles = convolve.demanding(cluster=2), {"PAD": 1, "BM": 64, "BN": 64, "BK": 32}
     y = empty(*expected.shape, dtype=np.float16)
     ptx = kernel.compiled(x, w, y, **tiles).ptx
-    assert "cp.async.cg" in ptx
+    assert "im2col" in ptx
     assert "multicast::cluster" in ptx
     assert_right(kernel, [x, w, y], {2: expected}, 1e-3, **tiles)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import ml_dtypes
@@ -42,16 +43,26 @@ def test_arrays_that_end_at_different_places(target: str, monkeypatch: pytest.Mo
     np.testing.assert_array_equal(y, wide[0] * wide[1] + wide[2])
 
 
+@tilec.kernel(grid=lambda y, B: tl.cdiv(y.shape[0], B))
+def weighted(x: tl.array, z: tl.array, w: tl.array, y: tl.array, B: tl.const = 256):
+    """y = x z + w, with the same z in all programs: their warps load for the next one."""
+    i = tl.program_id(0) * B
+    product = tl.load(x, i, B, padding=1) * tl.load(z, 0, B, padding=1)
+    tl.store(y, i, (product + tl.load(w, i, B, padding=1)).to(y.dtype))
+
+
 def test_all_loads_are_issued_before_one_is_waited_for() -> None:
     """Those of a warp's first program, and in the loop those of its next one."""
-    specs = [f"{name}:bf16[?]" for name in "xzwy"]
-    ptx = mixed.compile(specs, target="sm_90a").ptx
-    loads, each = [m.start() for m in re.finditer(r"ld\.global", ptx)], 3 + 3 * 8
-    assert len(loads) == 2 * each
-    for first, last in ((loads[0], loads[each - 1]), (loads[each], loads[-1])):
-        between = re.findall(r"\n\s*(?:@%p\d+ )?(mov\.b32|cvt|bra|fma|mul)\b", ptx[first:last])
-        # Past the whole vectors, into the other side of the branch.
-        assert between == ["bra"]
+    specs, each = [f"{name}:bf16[?]" for name in "xzwy"], 1 + 8
+    for kernel, ends in ((mixed, [0, 3 * each]), (weighted, [each, 3 * each, 5 * each])):
+        ptx = kernel.compile(specs, target="sm_90a").ptx
+        loads = [m.start() for m in re.finditer(r"ld\.global", ptx)]
+        assert len(loads) == ends[-1]
+        for first, end in itertools.pairwise(ends):
+            text = ptx[loads[first] : loads[end - 1]]
+            between = re.findall(r"\n\s*(?:@%p\d+ )?(mov\.b32|cvt|bra|fma|mul)\b", text)
+            # Past the whole vectors, into the other side of the branch.
+            assert between == ["bra"]
 
 
 def test_what_is_written_between_is_read_behind() -> None:
