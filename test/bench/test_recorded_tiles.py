@@ -33,9 +33,10 @@ KERNELS = {
 KERNELS |= {"attention": attention, "matmul": matmul}
 MOST_LOST = {
     "gated": (1.06, 1.12),
-    "matmul": (1.09, 1.25),
+    "matmul": (1.04, 1.12),
     "updated_product": (1.12, 1.25),
-    "losses": (1.06, 1.15),
+    "losses": (1.08, 1.16),  # 128 x 256 takes 19 % more than is predicted
+    "recurrence": (1.09, 1.1),
 }
 USUALLY_LOST = (1.04, 1.1)
 """Of the best tile's time: in the mean of a kernel's cases, and in any of them."""

@@ -147,6 +147,7 @@ MAY_NAME = {
     "language/memory.py": {"order", "cluster"},
     "language/elsewhere.py": {"num_warps", "warp_specialize"},  # what others call them
     "language/control.py": set(LOOP_DEMANDS),  # the stub
+    "call/ranked_tiles.py": {"cluster"},  # of a prediction
     "cli/check.py": {"cluster"},  # of a PTX program
     "cli/compile.py": {"num_warps"},  # of a text, too
     "cli/opt.py": {"num_warps"},

@@ -54,5 +54,5 @@ def test_the_rate_of_memory_decides_tiles() -> None:
     """Of an H200 and of the PCIe card of an H100."""
     usual = machine_of(device("emulator"), HOPPER)
     slow = replace(usual, memory_gb_per_s=2039)
-    usual, slow = (choose_tiles(64, 4096, 4096, 1, tl.bf16, "ieee", m) for m in (usual, slow))
+    usual, slow = (choose_tiles(16, 2048, 8192, 1, tl.bf16, "ieee", m) for m in (usual, slow))
     assert replace(usual, us=0.0) != replace(slow, us=0.0)
