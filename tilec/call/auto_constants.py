@@ -149,10 +149,11 @@ class AutoConstants:
     @property
     def covering(self) -> dict[str, int]:
         """The usual sizes in the order of an elementwise tile's dimensions; none where constants
-        are for something else, too, or loops walk along rows by one."""
+        are for something else, too, or loops walk along rows by the only one."""
         tiles = {_largest(name, self._roles) for name in self.values if name in self._roles.tiles}
         names = next(iter(tiles)).chosen if len(tiles) == 1 else []
-        others = self._roles.dots or any(_is_streamed_row(name, self._roles) for name in names)
+        is_row = len(names) == 1 and _is_streamed_row(names[0], self._roles)
+        others = self._roles.dots or is_row
         return (
             {} if others or set(names) != set(self.values) else {n: self.values[n] for n in names}
         )

@@ -24,14 +24,20 @@ def covering(
 ) -> dict[str, int]:
     """The sides in place of the `usual` ones, in the order of a tile's dimensions; `lengths`: how
     many elements programs cover along each together, where that is known; `walked`: those that
-    loops walk on by, beside which none gets longer."""
+    loops walk on by. Down columns none gets longer beside them; along rows of half of the usual
+    side at most one step is a row, and others get longer."""
     names, elements = list(usual), prod(usual.values())
+    rows = [name for name in walked if name == names[-1]]
+    down = [name for name in walked if name != names[-1]]
     sides = {
         name: min(side, _piece(lengths[name], side, name == names[-1])) if name in lengths else side
         for name, side in usual.items()
     }
-    sides |= {name: min(usual[name], max(LEAST_WALKED, sides[name])) for name in walked}
-    for name in [] if walked else names[::-1]:
+    sides |= {name: min(usual[name], max(LEAST_WALKED, sides[name])) for name in down}
+    for name in rows:
+        length = lengths.get(name, usual[name])
+        sides[name] = power_above(length) if 2 * length <= usual[name] else usual[name]
+    for name in [] if down else names[::-1]:
         room = power_below(elements // prod(sides.values()))
         if room > 1 and name in lengths:
             longer = room * sides[name]
@@ -50,14 +56,13 @@ def covered_lengths(
     grid, which is as long as that where a side is 1; or what is `walked` along. `grid_of`: the grid
     of programs with these sides, None where there are none."""
     lengths = {name: length for name, length in walked.items() if length is not None}
-    grid = grid_of(usual) if usual else None
     for name, side in usual.items():
         if name in walked:
             continue
-        by_one = grid_of({**usual, name: 1})
-        if grid is not None and by_one is not None:
-            sizes = [pair for pair in zip(grid, by_one, strict=True) if pair[0] != pair[1]]
-            if len(sizes) == 1 and -(-sizes[0][1] // side) == sizes[0][0]:
+        by_one, by_more = (grid_of({**usual, name: n}) for n in (1, 2 * side))
+        if by_more is not None and by_one is not None:
+            sizes = [pair for pair in zip(by_more, by_one, strict=True) if pair[0] != pair[1]]
+            if len(sizes) == 1 and -(-sizes[0][1] // (2 * side)) == sizes[0][0]:
                 lengths[name] = sizes[0][1]
     return lengths
 
