@@ -178,7 +178,8 @@ def test_static_assertions_say_which_tiles_a_kernel_can_have() -> None:
     assert max(tiles["BN"] for tiles in taken(narrow, values)) == 64
     found = specialize(narrow.parameters, values)
     specs = [replace(spec, sizes=(None, None)) for spec in found.parameters]
-    chosen = narrow.source_module(specs, {}, target="sm_90a").body.operations[0].attributes
+    module = narrow.source_module(specs, {}, target="sm_90a")
+    chosen = module.body.operations[0].attributes
     assert chosen["tile.constants"]["BN"].value == 64  # of unknown sizes, too
     with pytest.raises(CompileError, match="a tile is narrow"):
         narrow.source_module(specs, {"MOST": 8}, target="sm_90a")
