@@ -13,7 +13,7 @@ from array_spec import row_major
 from drawn_layers import EPS
 from layer_cases import LayerCase, Step
 
-from tilec.examples.softmax import longest_row, row_tile
+from tilec.examples.softmax import row_tile
 
 Shapes = dict[str, tuple[int, ...]]
 """An array's name -> its shape."""
@@ -130,10 +130,14 @@ def column_moments(dtype: str, rows: int, columns: int) -> LayerCase:
     )
 
 
+LONGEST_SCAN = 32768
+"""Elements of a row that a CTA adds up at once: a scan holds as many again beside them."""
+
+
 def running_rows(dtype: str, rows: int, columns: int) -> LayerCase:
     """Running sums along rows."""
     step = Step("add_along_rows", ("x", "y"), (("N", row_tile(columns)),))
-    if columns > longest_row():
+    if columns > LONGEST_SCAN:
         step = Step("add_along_long_rows", ("x", "y"))
     shapes = {"x": (rows, columns), "y": (rows, columns)}
     label = f"{rows}x{columns}"

@@ -17,7 +17,8 @@ Tensor = torch.Tensor
 
 
 def _swapped(x: Tensor) -> Tensor:
-    return x.transpose(1, 2).contiguous()
+    # Of an axis of one element `contiguous` would copy nothing.
+    return x.transpose(1, 2).clone(memory_format=torch.contiguous_format)
 
 
 def _halves(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
