@@ -20,8 +20,8 @@ TOLERANCE = {"f16": 2e-3, "bf16": 1.2e-2, "f32": 1e-4, "i32": 1e-3}
 NAMES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 """Of dtypes that torch's result may have where ours is f32."""
 TRUNCATION = 2.0**-24 / 16
-"""What an element of a sum may cost: once in 16 elements tensor cores cut off what f32 does not hold
-(Fasi, Higham, Mikaitis, Pranesh: Numerical behavior of NVIDIA tensor cores, 2021)."""
+"""What an element of a sum may cost: once in 16 tensor cores cut off what f32 does not hold (Fasi,
+Higham, Mikaitis, Pranesh: Numerical behavior of NVIDIA tensor cores, 2021)."""
 BACKWARD_SLACK = 3.0
 """Gradients of scores are differences, of numbers of which one follows from a rounded output."""
 OUTLIER = 16.0
