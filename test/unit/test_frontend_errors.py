@@ -282,6 +282,14 @@ CASES: dict[str, tuple[str, str]] = {
         "for i in range(n):\n    if i > 3:\n        @@return",
         "'return' inside a loop that runs on the GPU",
     ),
+    "unrolled_beyond_63_bits": (
+        "for i in @@tl.static_range(2**64):\n    pass",
+        "static_range would unroll 18446744073709551616 iterations; at most 4096",
+    ),
+    "items_beyond_63_bits": (
+        "x = @@[i for i in range(0, -(2**70), -3)]",
+        "a comprehension has at most 4096 items",
+    ),
     "break_in_unrolled": (
         "@@for i in tl.static_range(3):\n    if n > i:\n        break",
         "inside an unrolled loop",

@@ -15,6 +15,7 @@ from tilec.frontend.names import lookup
 from tilec.frontend.operators import binary, compare, fold, invert, negate
 from tilec.frontend.tl_shape import where
 from tilec.frontend.values import (
+    MOST_UNROLLED,
     Array,
     LambdaFunction,
     Mistake,
@@ -246,8 +247,9 @@ def evaluate_comprehension(frame: Frame, node: ast.ListComp | ast.GeneratorExp) 
     if isinstance(items, Range) and all(
         isinstance(v, int) for v in (items.start, items.stop, items.step)
     ):
-        if items.step == 0 or len(range(items.start, items.stop, items.step)) > 4096:
-            raise Mistake("a comprehension has at most 4096 items and a step other than 0")
+        if items.step == 0 or items.count > MOST_UNROLLED:
+            most = f"at most {MOST_UNROLLED} items and a step other than 0"
+            raise Mistake(f"a comprehension has {most}")
         items = tuple(range(items.start, items.stop, items.step))
     if not isinstance(items, tuple):
         raise Mistake(f"a comprehension needs compile-time items, found {describe(items)}")

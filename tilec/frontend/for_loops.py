@@ -13,13 +13,16 @@ from tilec.frontend.frame import NORMAL, Completion, Frame, Names
 from tilec.frontend.habits import AT_A_TIME
 from tilec.frontend.liveness import assigned_names, has_break, live_before, live_in_loop
 from tilec.frontend.range_counts import count_of
-from tilec.frontend.values import ArrayList, Mistake, Range, Undefined, describe
+from tilec.frontend.values import (
+    MOST_UNROLLED,
+    ArrayList,
+    Mistake,
+    Range,
+    Undefined,
+    describe,
+)
 from tilec.frontend.while_loops import Bind, while_range
 from tilec.terms.dtypes import index
-
-MOST_UNROLLED = 4096
-"""Iterations of a static_range: of some ops each, which come to `MOST_STEPS` where two such loops
-nest."""
 
 
 def execute_for(frame: Frame, node: ast.For, rest: list[ast.stmt], live: Names) -> Completion:
@@ -66,13 +69,12 @@ def _unrolled_items(iterable: Any) -> list[Any] | None:
             )
     if iterable.step == 0:
         raise Mistake("the step of a range must not be 0")
-    items = range(iterable.start, iterable.stop, iterable.step)
-    if len(items) > MOST_UNROLLED:
+    if iterable.count > MOST_UNROLLED:
         raise Mistake(
-            f"static_range would unroll {len(items)} iterations; at most {MOST_UNROLLED}",
+            f"static_range would unroll {iterable.count} iterations; at most {MOST_UNROLLED}",
             "help: use tl.range for a loop that runs on the GPU",
         )
-    return list(items)
+    return list(range(iterable.start, iterable.stop, iterable.step))
 
 
 def _unroll(frame: Frame, node: ast.For, items: list[Any], head: Names, after: Names) -> Completion:

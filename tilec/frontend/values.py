@@ -153,6 +153,11 @@ class Method:
         return f"the method '{self.name}'"
 
 
+MOST_UNROLLED = 4096
+"""Iterations of a static_range: of some ops each, which come to `MOST_STEPS` where two such loops
+nest."""
+
+
 @dataclass(frozen=True)
 class Range:
     """The range that a `for` loop runs over. `static`: unrolled. `demands`: of the loop, by
@@ -163,6 +168,11 @@ class Range:
     step: Any
     static: bool = False
     demands: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """The number of items, where all are constant integers: `len` of Python's has 63 bits."""
+        return max(0, -(-(self.stop - self.start) // self.step))
 
     def __str__(self) -> str:
         return "a range"
