@@ -88,6 +88,46 @@ def test_steps_down_columns_are_no_longer_than_twice_the_mean(
     assert {name: found[name] for name in tile} == tile
 
 
+@tilec.kernel(grid=lambda y, BM: tl.cdiv(y.shape[0], BM))
+def multiply_vector(
+    a: tl.array, x: tl.array, y: tl.array, BM: tl.const = tl.auto, BK: tl.const = tl.auto
+):
+    m = tl.program_id(0) * BM
+    total = tl.zeros((BM, BK), tl.f32)
+    for k in tl.range(0, a.shape[1], BK):
+        total += tl.load(a, (m, k), (BM, BK)) * tl.load(x, k, BK)[None, :]
+    tl.store(y, m, tl.sum(total, 1))
+
+
+@pytest.mark.parametrize(
+    ("shape", "tile"),
+    [
+        ((780, 192), {"BM": 8, "BK": 256}),
+        ((37, 33), {"BM": 32, "BK": 64}),
+        ((5, 3), {"BM": 8, "BK": 4}),
+    ],
+)
+def test_short_rows_that_loops_walk_along_leave_room_for_others(
+    shape: tuple[int, int], tile: dict[str, int]
+) -> None:
+    rng = np.random.default_rng()
+    a, x = (rng.standard_normal(sizes, dtype=np.float32) for sizes in (shape, shape[1]))
+    y = np.full(shape[0], np.nan, np.float32)
+    there = multiply_vector.on("emulator:check")
+    there(a, x, y)
+    expected = a.astype(np.float64) @ x.astype(np.float64)
+    np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4)
+    found = there.compiled(a, x, y).constants
+    assert {name: found[name] for name in tile} == tile
+
+
+def test_long_rows_that_loops_walk_along_leave_the_usual_step() -> None:
+    usual = {"BM": 1, "BK": 2048}
+    for length in (1025, 3000):
+        assert covering(usual, {"BM": 780, "BK": length}, ["BK"]) == usual
+    assert covering(usual, {"BM": 780, "BK": 1024}, ["BK"]) == {"BM": 2, "BK": 1024}
+
+
 def check(kernel: tilec.Kernel, shape: tuple[int, int], tile: dict[str, int]) -> None:
     x = np.random.default_rng().standard_normal(shape, dtype=np.float32)
     y = np.full(shape, np.nan, np.float32)

@@ -35,8 +35,7 @@ def covering(
     }
     sides |= {name: min(usual[name], max(LEAST_WALKED, sides[name])) for name in down}
     for name in rows:
-        length = lengths.get(name, usual[name])
-        sides[name] = power_above(length) if 2 * length <= usual[name] else usual[name]
+        sides[name] = min(usual[name], power_above(lengths.get(name, usual[name])))
     for name in [] if down else names[::-1]:
         room = power_below(elements // prod(sides.values()))
         if room > 1 and name in lengths:
