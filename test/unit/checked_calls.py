@@ -9,6 +9,7 @@ from unittest import mock
 import numpy as np
 from shares import modes
 
+import tilec.language as tl
 from tilec.call.jit import Kernel
 from tilec.runtime import emulator_device
 
@@ -42,3 +43,8 @@ def normal(*sizes: int, seed: int = 0, dtype: Any = np.float16) -> np.ndarray:
 def empty(*sizes: int, dtype: Any = np.float32) -> np.ndarray:
     """NaN, or a number that no result is."""
     return np.full(sizes, np.nan if np.dtype(dtype).kind != "i" else -77777, dtype)
+
+
+def matmul_grid(c: Any, BM: int, BN: int) -> tuple[int, int]:
+    """One program per tile of c."""
+    return tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)

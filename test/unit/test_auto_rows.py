@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tile_shapes import H200, HOPPER, array, taken
+from tile_shapes import H200, HOPPER, array, soften, taken
 
 import tilec
 import tilec.language as tl
@@ -27,18 +27,6 @@ def test_rows_beside_a_length_that_is_given(columns: int, rows: int) -> None:
 
     values = {"x": array(64, columns, dtype="f16"), "y": array(64, dtype="f32")}
     assert taken(add_up, {**values, "N": columns, "R": tl.auto})[0] == {"R": rows}
-
-
-@tilec.kernel(grid=lambda x: x.shape[0])
-def soften(x: tl.array, y: tl.array, B: tl.const = tl.auto):
-    """y = exp(x - max x) of each row, which is read twice."""
-    row, highest = tl.program_id(0), -tl.inf
-    for start in tl.range(0, x.shape[1], B):
-        v = tl.load(x, (row, start), B, padding=-tl.inf).to(tl.f32)
-        highest = tl.maximum(highest, tl.max(v))
-    for start in tl.range(0, x.shape[1], B):
-        v = tl.load(x, (row, start), B).to(tl.f32)
-        tl.store(y, (row, start), tl.exp(v - highest).to(y.dtype))
 
 
 def test_loops_along_rows_take_tiles_by_their_length() -> None:

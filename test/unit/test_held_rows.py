@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from shares import modes
+from tile_shapes import soften
 
 import tilec
 import tilec.language as tl
@@ -119,18 +120,6 @@ def test_longer_rows_and_empty_ones_are_refused(tmp_path: Path) -> None:
     for columns in (1025, 0):
         with pytest.raises(ArgumentError, match=r"logits\.shape\[1\] is beyond the 1 to 1024 el"):
             launch(columns, at_most=True)
-
-
-@tilec.kernel(grid=lambda x: x.shape[0])
-def soften(x: tl.array, y: tl.array, B: tl.const = tl.auto):
-    """exp(x - the highest of a row)."""
-    row, highest = tl.program_id(0), -tl.inf
-    for start in tl.range(0, x.shape[1], B):
-        v = tl.load(x, (row, start), B, padding=-tl.inf).to(tl.f32)
-        highest = tl.maximum(highest, tl.max(v))
-    for start in tl.range(0, x.shape[1], B):
-        v = tl.load(x, (row, start), B).to(tl.f32)
-        tl.store(y, (row, start), tl.exp(v - highest).to(y.dtype))
 
 
 def test_calls_of_any_length_one_after_the_other() -> None:

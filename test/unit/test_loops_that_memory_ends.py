@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from checked_calls import assert_right, empty, normal
+from checked_calls import assert_right, empty, matmul_grid, normal
 from target_names import MAIN
 
 import tilec
@@ -21,11 +21,6 @@ EIGHT: dict[str, Any] = {"num_warps": 8}
 def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("TILEC_TARGET", request.param)
     return request.param
-
-
-def matmul_grid(c: Any, BM: int, BN: int) -> tuple[int, int]:
-    """One program per tile of c."""
-    return tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)
 
 
 @tilec.kernel(grid=lambda c, BM: tl.cdiv(c.shape[0], BM))

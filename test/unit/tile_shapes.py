@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import tilec
+import tilec.language as tl
 from tilec.call.auto_tiles import AutoTiles
 from tilec.call.call_class import class_of
 from tilec.call.jit import Kernel
@@ -53,3 +55,15 @@ def taken(
 def choices(kernel: Kernel, values: Mapping[str, Any]) -> AutoTiles:
     """The choices of tiles for calls like this one, of any sizes."""
     return kernel._programs.choices(specialize(kernel.parameters, values), HOPPER)
+
+
+@tilec.kernel(grid=lambda x: x.shape[0])
+def soften(x: tl.array, y: tl.array, B: tl.const = tl.auto):
+    """y = exp(x - max x) of each row, which is read twice."""
+    row, highest = tl.program_id(0), -tl.inf
+    for start in tl.range(0, x.shape[1], B):
+        v = tl.load(x, (row, start), B, padding=-tl.inf).to(tl.f32)
+        highest = tl.maximum(highest, tl.max(v))
+    for start in tl.range(0, x.shape[1], B):
+        v = tl.load(x, (row, start), B).to(tl.f32)
+        tl.store(y, (row, start), tl.exp(v - highest).to(y.dtype))
