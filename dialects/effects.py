@@ -9,8 +9,12 @@ from mlir import ir
 from tilec.dialects.constraints import ARRAY
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.op import Operand, TileOp
+from tilec.dialects.tile import AssertOp, Atomic, FenceOp, InlinePtxOp, PrintOp
 from tilec.dialects.traits import Until
 from tilec.dialects.types import is_tile
+
+SIDE_EFFECTS = (Atomic, FenceOp, PrintOp, AssertOp, InlinePtxOp)
+"""What, beside stores and scatters, other programs or the host notice."""
 
 
 def read_by(view: object) -> list[ir.Value]:

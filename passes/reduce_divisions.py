@@ -31,6 +31,7 @@ from dataclasses import dataclass, field
 from mlir import ir
 
 from tilec.dialects.def_use import defining_op
+from tilec.dialects.predicates import predicate_of
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.divisibility import constant_of, number_of
 from tilec.passes.analysis.signs import Signs
@@ -43,7 +44,6 @@ from tilec.passes.rewriting.loops import (
     with_iteration_arguments,
 )
 from tilec.passes.rewriting.scalars import (
-    PREDICATES,
     binary,
     constant,
     create,
@@ -107,7 +107,7 @@ def _without_signs(function: ir.Operation) -> None:
             continue
         with ir.InsertionPoint(op), op.location:
             if op.name == "arith.cmpi":
-                is_less = op.attributes["predicate"].value == PREDICATES["slt"]
+                is_less = predicate_of(op) == "slt"
                 below = is_less and number_of(second) == 0
                 made = constant(kind, 0) if below else None
             else:

@@ -28,6 +28,7 @@ from mlir.passmanager import PassManager
 
 from tilec.dialects.def_use import constant_attribute, defining_op, only_use
 from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.predicates import predicate_of
 from tilec.dialects.tile import DotOp
 from tilec.dialects.types import bit_width, is_tile
 from tilec.passes.analysis.divisibility import constant_of
@@ -39,8 +40,8 @@ from tilec.passes.rewriting.walk import all_ops, blocks_in, find_ops, is_pure, o
 
 _UPSTREAM = "builtin.module(func.func(canonicalize,cse,loop-invariant-code-motion))"
 _LOOPS = ("scf.for", "scf.while")
-_SIGN = {2: False, 5: True}
-"""What `x < 0` and `x >= 0`, by arith.cmpi's numbers, are where no x is negative."""
+_SIGN = {"slt": False, "sge": True}
+"""What `x < 0` and `x >= 0` are where no x is negative."""
 
 
 @tile_pass(requires=Level.TILE, ensures=None)
@@ -64,10 +65,10 @@ def _decide_signs(module: ir.Module) -> None:
     for op in list(all_ops(module.operation)):
         if op.name != "arith.cmpi" or is_tile(op.results[0]):
             continue
-        number, (counter, zero) = op.attributes["predicate"].value, op.operands
-        if number in _SIGN and constant_of(zero) == 0 and _counts_from_zero(counter):
+        predicate, (counter, zero) = predicate_of(op), op.operands
+        if predicate in _SIGN and constant_of(zero) == 0 and _counts_from_zero(counter):
             with ir.InsertionPoint(op), op.location:
-                op.results[0].replace_all_uses_with(i1_constant(_SIGN[number]))
+                op.results[0].replace_all_uses_with(i1_constant(_SIGN[predicate]))
             op.erase()
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tilec.dialects import tile
+from tilec.dialects.predicates import predicate_of
 from tilec.passes.analysis.integer_program import TERMINATORS, Block, IntegerProgram, Step
 from tilec.passes.analysis.intervals import Interval, holds, hull
 
@@ -213,7 +214,7 @@ class _Evaluation:
     def _compared(
         self, step: Step, passed: Sequence[int | None], arguments: Sequence[int | None]
     ) -> None:
-        found = _BELOW.get(step.op.attributes["predicate"].value)
+        found = _BELOW.get(predicate_of(step.op))
         if found is None:
             return
         left, right = step.operands if found[0] else reversed(step.operands)
@@ -230,5 +231,5 @@ class _Evaluation:
                 self._set(argument, (min(high, max(low, self.known[left][0] + gap)), high))
 
 
-_BELOW = {2: (True, 1), 3: (True, 0), 4: (False, 1), 5: (False, 0)}
-"""arith.cmpi's slt, sle, sgt, sge: whether the left is the smaller, and by how much at least."""
+_BELOW = {"slt": (True, 1), "sle": (True, 0), "sgt": (False, 1), "sge": (False, 0)}
+"""Of arith.cmpi's predicates: whether the left is the smaller, and by how much at least."""

@@ -20,6 +20,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.predicates import predicate_of
 from tilec.dialects.tile import Indexed
 from tilec.dialects.types import is_tile, shape
 from tilec.hardware.sizes import VECTOR_BYTES
@@ -27,11 +28,11 @@ from tilec.passes.analysis.divisibility import Divisibility, number_of, static_s
 from tilec.passes.analysis.vector_width import element_bytes
 
 _CASTS = ("arith.index_cast", "arith.extsi", "arith.trunci")
-BELOW = (2, 5, 6, 9)
-"""Predicates of arith.cmpi, slt, sge, ult and uge, that compare all steps of a group alike with a
+BELOW = ("slt", "sge", "ult", "uge")
+"""Predicates of arith.cmpi that compare all steps of a group alike with a
 multiple of its width: they ask on which side of it the group lies."""
-ABOVE = (3, 4, 7, 8)
-"""The same with the steps on the right: sle, sgt, ule, ugt."""
+ABOVE = ("sle", "sgt", "ule", "ugt")
+"""The same with the steps on the right."""
 
 
 class Pattern(Enum):
@@ -153,8 +154,7 @@ class _Group:
         if op.name == "arith.addi" or (first and op.name == "arith.subi"):
             return Pattern.STEPS
         if op.name == "arith.cmpi":
-            code = op.attributes["predicate"].value
-            return Pattern.SAME if code in (BELOW if first else ABOVE) else None
+            return Pattern.SAME if predicate_of(op) in (BELOW if first else ABOVE) else None
         return None
 
     def _is_multiple(self, value: ir.Value) -> bool:

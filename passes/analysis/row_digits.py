@@ -18,9 +18,9 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile import ConvertLayoutOp
+from tilec.dialects.predicates import predicate_of
 from tilec.dialects.types import number_type, shape
 from tilec.passes.analysis.divisibility import constant_of, number_of
-from tilec.passes.rewriting.scalars import PREDICATES
 
 QUOTIENTS = ("arith.floordivsi", "arith.divsi", "arith.divui")
 """Of numbers that are not negative all the same."""
@@ -227,7 +227,7 @@ def _is_below(value: ir.Value, remainder: ir.Value, divisor: ir.Value) -> bool:
         return any(_is_below(operand, remainder, divisor) for operand in op.operands)
     if op.name == "arith.xori":
         return all(_is_below(operand, remainder, divisor) for operand in op.operands)
-    if op.name != "arith.cmpi" or op.attributes["predicate"].value != PREDICATES["slt"]:
+    if op.name != "arith.cmpi" or predicate_of(op) != "slt":
         return False
     asked = op.operands[0]
     return asked in (remainder, divisor) and number_of(op.operands[1]) == 0

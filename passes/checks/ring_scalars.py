@@ -6,9 +6,9 @@ is made up, a function of the op and its operands, so that all roles see the sam
 
 from __future__ import annotations
 
-import operator
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from mlir import ir
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile.cluster import at, ctas_alike
+from tilec.dialects.integers import function_of
 from tilec.dialects.op import TileOp
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.op_tables import OpSet
@@ -68,11 +69,10 @@ class Scalars:
             return self._made_up(name, view.axis) % SMALL * self.shape[view.axis] + own
         if isinstance(view, TileOp) and view.LEAST:
             return view.LEAST + self._made_up(name) % SMALL
-        known = _ARITHMETIC.get(name)
+        known = function_of(op)
         if known is not None and None not in operands:
-            return known(*operands)
-        if name == "arith.cmpi" and None not in operands:
-            return int(_PREDICATES[op.attributes["predicate"].value](*operands))
+            with suppress(ZeroDivisionError, ValueError):
+                return known(*operands)
         return self._made_up(name, *operands) % SMALL
 
     def argument(self, number: int) -> int:
@@ -132,47 +132,3 @@ def _yielded(op: ir.Operation, number: int) -> list[ir.Value]:
     if op.name not in ("scf.for", "scf.if"):
         return []
     return [terminator(region.blocks[0]).operands[number] for region in op.regions]
-
-
-def _unsigned(function: Callable[[int, int], int]) -> Callable[[int, int], int]:
-    return lambda a, b: function(a % (1 << 32), b % (1 << 32)) if b else 0
-
-
-def _quotient(a: int, b: int) -> int:
-    return (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1) if b else 0
-
-
-_ARITHMETIC: dict[str, Callable[..., Any]] = {
-    "arith.addi": operator.add,
-    "arith.subi": operator.sub,
-    "arith.muli": operator.mul,
-    "arith.andi": operator.and_,
-    "arith.ori": operator.or_,
-    "arith.xori": operator.xor,
-    "arith.shli": lambda a, b: a << (b % 64),
-    "arith.shrui": lambda a, b: a % (1 << 32) >> (b % 64),
-    "arith.shrsi": lambda a, b: a >> (b % 64),
-    "arith.divui": _unsigned(operator.floordiv),
-    "arith.remui": _unsigned(operator.mod),
-    "arith.divsi": _quotient,
-    "arith.floordivsi": lambda a, b: a // b if b else 0,
-    "arith.ceildivsi": lambda a, b: -(-a // b) if b else 0,
-    "arith.ceildivui": lambda a, b: -(-a // b) if b else 0,
-    "arith.remsi": lambda a, b: a - b * _quotient(a, b),
-    "arith.minsi": min,
-    "arith.maxsi": max,
-    "arith.minui": min,
-    "arith.maxui": max,
-    "arith.index_cast": lambda a: a,
-    "arith.index_castui": lambda a: a,
-    "arith.extsi": lambda a: a,
-    "arith.extui": lambda a: a,
-    "arith.trunci": lambda a: a,
-    "arith.select": lambda c, a, b: a if c else b,
-    "tile.assume": lambda a: a,
-}
-_PREDICATES = (
-    *(operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge),
-    *(operator.lt, operator.le, operator.gt, operator.ge),
-)
-"""`arith.cmpi`'s, by number; nothing that is compared unsigned is negative."""

@@ -33,6 +33,7 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.predicates import predicate_attribute
 from tilec.dialects.types import bit_width, byte_width, element
 from tilec.hardware.sizes import WORD_BITS
 from tilec.hardware.target import Feature
@@ -292,7 +293,7 @@ def _order_as_integers(
     integer = ir.IntegerType.get_signless(bits)
     # All bits but the sign, or all bits: the NaN that wins every later comparison of this kind.
     winner = state.constant(integer, (1 << (bits - 1)) - 1 if kind == "maxf" else -1)
-    unordered = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 14)  # arith.cmpf uno
+    unordered = predicate_attribute("arith.cmpf", "uno")
     is_nan = create("arith.cmpf", [value, value], state.i1, predicate=unordered)
     word = create("arith.bitcast", [value], integer)
     word = select(is_nan, winner, word)

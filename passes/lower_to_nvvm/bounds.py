@@ -15,6 +15,7 @@ from mlir import ir
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.predicates import predicate_of
 from tilec.dialects.types import is_tile, shape
 from tilec.hardware.layout import Layout
 from tilec.passes.analysis.divisibility import UNLIMITED, Divisibility, number_of
@@ -54,7 +55,7 @@ def _run(op: ir.Operation, divisibility: Divisibility) -> tuple[int, int] | None
     has one answer; None for 1 or any other comparison."""
     if not is_tile(op.results[0]):
         return None
-    predicate = op.attributes["predicate"].value
+    predicate = predicate_of(op)
     if predicate in BELOW:
         coordinate, bound = op.operands
     elif predicate in ABOVE:

@@ -16,10 +16,8 @@ from contextlib import contextmanager
 
 from mlir import ir
 
+from tilec.dialects.predicates import predicate_number
 from tilec.passes.math.kinds import I1, I32, I64, Kind, Number, Vocabulary
-
-_FLOAT_PREDICATES = {"eq": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5, "une": 13, "uno": 14}
-_INTEGER_PREDICATES = {"eq": 0, "une": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5, "ult": 6}
 
 
 class Scalar:
@@ -91,32 +89,34 @@ class Scalar:
             "arith.shrsi", (self, self.builder.coerce(other, self.kind)), self.kind
         )
 
-    def _compare(self, predicate: str, other: Scalar | Number) -> Scalar:
+    def _compare(self, ordered: str, signed: str, other: Scalar | Number) -> Scalar:
+        """By the predicate of floats or that of integers."""
+        predicate = ordered if self.kind.is_float else signed
         return self.builder.compare(predicate, self, self.builder.coerce(other, self.kind))
 
     def __lt__(self, other: Scalar | Number) -> Scalar:
-        return self._compare("lt", other)
+        return self._compare("olt", "slt", other)
 
     def __le__(self, other: Scalar | Number) -> Scalar:
-        return self._compare("le", other)
+        return self._compare("ole", "sle", other)
 
     def __gt__(self, other: Scalar | Number) -> Scalar:
-        return self._compare("gt", other)
+        return self._compare("ogt", "sgt", other)
 
     def __ge__(self, other: Scalar | Number) -> Scalar:
-        return self._compare("ge", other)
+        return self._compare("oge", "sge", other)
 
     def equals(self, other: Scalar | Number) -> Scalar:
         """Equality; false on NaN."""
-        return self._compare("eq", other)
+        return self._compare("oeq", "eq", other)
 
     def differs(self, other: Scalar | Number) -> Scalar:
         """The opposite of `equals`; true on NaN."""
-        return self._compare("une", other)
+        return self._compare("une", "ne", other)
 
     def is_nan(self) -> Scalar:
         """Whether this float is a NaN."""
-        return self._compare("uno", self)
+        return self.builder.compare("uno", self, self)
 
 
 class ScalarBuilder:
@@ -173,10 +173,9 @@ class ScalarBuilder:
         return operand if isinstance(operand, Scalar) else self.constant(kind, operand)
 
     def compare(self, predicate: str, lhs: Scalar, rhs: Scalar) -> Scalar:
-        """An ordered or signed comparison by the name of its predicate."""
-        is_float = lhs.kind.is_float
-        code = (_FLOAT_PREDICATES if is_float else _INTEGER_PREDICATES)[predicate]
-        name = "arith.cmpf" if is_float else "arith.cmpi"
+        """A comparison by the name of its predicate."""
+        name = "arith.cmpf" if lhs.kind.is_float else "arith.cmpi"
+        code = predicate_number(name, predicate)
         return self.create(name, (lhs, rhs), I1, {"predicate": self.vocabulary.constant(I64, code)})
 
     def where(self, condition: Scalar, then: Scalar | Number, otherwise: Scalar | Number) -> Scalar:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from math import prod
 
 from mlir import ir
@@ -11,6 +10,7 @@ from tilec.dialects.def_use import defining_op, of_kind
 from tilec.dialects.gpu_tile import ClusterPositionOp, ClusterSyncOp
 from tilec.dialects.gpu_tile.cluster import at
 from tilec.dialects.gpu_tile.tma import TmaLoadOp
+from tilec.dialects.integers import function_of
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.loops import enclosing_ops
@@ -56,21 +56,9 @@ def _value(value: ir.Value, place: list[int]) -> int | None:
     known = constant_of(value)
     if known is not None:
         return known
+    computed = function_of(op)
     operands = [_value(operand, place) for operand in op.operands]
-    if None in operands or op.name not in _SCALARS:
-        return None
-    if op.name == "arith.cmpi" and op.attributes["predicate"].value:
-        return None  # only whether two are equal
-    return int(_SCALARS[op.name](*operands))
-
-
-_SCALARS = {
-    "arith.cmpi": operator.eq,
-    "arith.andi": operator.and_,
-    "arith.ori": operator.or_,
-    "arith.muli": operator.mul,
-    "arith.divui": operator.floordiv,
-}
+    return None if computed is None or None in operands else computed(*operands)
 
 
 def meet(function: ir.Operation) -> None:

@@ -18,14 +18,13 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
-from tilec.dialects.effects import whole_of
+from tilec.dialects.effects import SIDE_EFFECTS, whole_of
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import is_tile, shape
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.rewriting.walk import all_ops, find_ops
 
 Writer = tile.StoreOp | tile.ScatterOp
-_EFFECTS = (tile.Atomic, tile.FenceOp, tile.PrintOp, tile.AssertOp, tile.InlinePtxOp)
 
 
 @dataclass
@@ -128,7 +127,7 @@ def _reshaped(op: tile.ReshapeOp, dim: int) -> list[tuple[ir.Value, int]] | None
 def find_cut(sums: Sequence[ir.Value], rest: Sequence[ir.Operation], parts: int) -> Cut | str:
     """The stripes in which CTAs have `sums`, so that they do the `rest` of the kernel each for its
     own; or what keeps them from it. Along which axis: rows stay whole in memory, if they can."""
-    effects = [one for op in rest for one in find_ops(op, *_EFFECTS)]
+    effects = [one for op in rest for one in find_ops(op, *SIDE_EFFECTS)]
     if effects:
         return f"stripes of the sum have no '{effects[0].name}' of their own"
     stores = stores_of(rest)

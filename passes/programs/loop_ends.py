@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects.def_use import defining_op
+from tilec.dialects.predicates import predicate_of
 from tilec.dialects.tile import NumProgramsOp
 from tilec.passes.analysis.dependence import needed_inside
 from tilec.passes.analysis.divisibility import constant_of
@@ -17,9 +18,6 @@ from tilec.passes.rewriting.loops import clone_mapped, is_inside, terminator
 from tilec.passes.rewriting.scalars import binary, i1_constant, negated, truth_of
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import kernel_of
-
-_LESS, _GREATER = 2, 4
-"""arith.cmpi's numbers of signed comparisons."""
 
 
 @dataclass
@@ -81,11 +79,11 @@ def _bound(condition: ir.Value, counter: Counter, loop: ir.Operation) -> Bound |
     if op is None:
         return None
     if op.name == "arith.cmpi":
-        predicate, (left, right) = op.attributes["predicate"].value, op.operands
-        if predicate == _GREATER:
+        predicate, (left, right) = predicate_of(op), op.operands
+        if predicate == "sgt":
             left, right = right, left
         argument = loop.regions[0].blocks[0].arguments[counter.number]
-        fits = predicate in (_LESS, _GREATER) and _uncast(left) == argument
+        fits = predicate in ("slt", "sgt") and _uncast(left) == argument
         return Bound(right, True) if fits and not is_inside(right, loop) else None
     # A branch that chooses whether another condition is asked gives false where it is not.
     parts = op.operands if op.name in ("arith.andi", "scf.if") else ()

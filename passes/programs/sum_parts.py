@@ -8,6 +8,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op, only_use, only_user
 from tilec.dialects.demands import demanded
+from tilec.dialects.effects import SIDE_EFFECTS
 from tilec.dialects.gpu_tile import ClusterSendOp, SlotOp
 from tilec.dialects.tile import DotOp
 from tilec.dialects.types import bit_width, element, is_tile
@@ -23,10 +24,6 @@ from tilec.terms.demands import SUM_PARTS
 PART_BITS = 32
 """Of a sum: parts of narrower ones would be rounded before they are added up."""
 SUMS = ("arith.addf", "arith.addi")
-_EFFECTS = (
-    *(tile.StoreOp, tile.ScatterOp, tile.Atomic, tile.FenceOp),
-    *(tile.PrintOp, tile.AssertOp, tile.InlinePtxOp),
-)
 
 
 def sum_parts_of(function: ir.Operation) -> int:
@@ -114,7 +111,7 @@ def comes_in_turns(function: ir.Operation) -> bool:
 def _why_seen(function: ir.Operation, loop: ir.Operation) -> str | None:
     """Says what other programs, or the host, would notice of a part up to the end of the loop."""
     for view in function.regions[0].blocks[0].operations:
-        effects = find_ops(view.operation, *_EFFECTS)
+        effects = find_ops(view.operation, tile.StoreOp, tile.ScatterOp, *SIDE_EFFECTS)
         if effects:
             return f"each part would run '{effects[0].name}'"
         if view.operation == loop:

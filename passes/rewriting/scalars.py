@@ -8,6 +8,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects.def_use import constant_attribute, constant_element
+from tilec.dialects.predicates import predicate_attribute
 from tilec.dialects.types import element, is_tile, with_element
 
 
@@ -68,16 +69,16 @@ def equal(lhs: ir.Value, rhs: ir.Value | int) -> ir.Value:
     return compare("eq", lhs, rhs)
 
 
-PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7}
-"""Numbers of `arith.cmpi`'s."""
-
-
 def compare(predicate: str, lhs: ir.Value, rhs: ir.Value | int) -> ir.Value:
     """Makes an `arith.cmpi`; tiles element by element."""
     i1 = ir.IntegerType.get_signless(1)
-    code = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), PREDICATES[predicate])
     result = with_element(lhs, i1) if is_tile(lhs) else i1
-    return create("arith.cmpi", [lhs, _like(lhs, rhs)], result, predicate=code)
+    return create(
+        "arith.cmpi",
+        [lhs, _like(lhs, rhs)],
+        result,
+        predicate=predicate_attribute("arith.cmpi", predicate),
+    )
 
 
 def truth_of(value: ir.Value) -> bool | None:

@@ -12,7 +12,7 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.def_use import of_kind
-from tilec.dialects.effects import whole_of
+from tilec.dialects.effects import SIDE_EFFECTS, whole_of
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.hardware.sizes import SECTOR_BYTES, VECTOR_BYTES
 from tilec.hardware.target import Feature, Target
@@ -37,15 +37,6 @@ wait for each other as long as for it. Not timed."""
 LEAST_WARPS = 8
 """Of the CTAs that a program without reductions is spread over."""
 _ACCESSES = (tile.LoadOp, tile.GatherOp, tile.StoreOp)
-_EFFECTS = (
-    tile.ScatterOp,
-    tile.AtomicRmwOp,
-    tile.AtomicCasOp,
-    tile.FenceOp,
-    tile.PrintOp,
-    tile.AssertOp,
-    tile.InlinePtxOp,
-)
 
 
 def count_stripes(function: ir.Operation, target: Target, num_warps: int) -> tuple[int, str]:
@@ -121,7 +112,7 @@ def _why_alone(function: ir.Operation, rows: RowKernel, stripes: int, target: Ta
 def _why_seen(function: ir.Operation) -> str | None:
     """Says what other stripes, or the host, would notice of a stripe; None if nothing. All stripes
     take the same branches: what any of them stores, all have read before."""
-    effects = find_ops(function, *_EFFECTS)
+    effects = find_ops(function, tile.ScatterOp, *SIDE_EFFECTS)
     if effects:
         return f"each stripe would run '{effects[0].name}'"
     accesses = [op.opview for op in find_ops(function, *_ACCESSES)]

@@ -3,48 +3,16 @@ evaluated for any sizes."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
 
 from tilec.dialects.def_use import defining_op
-from tilec.dialects.tile import AssumeOp, NumProgramsOp, ProgramIdOp
+from tilec.dialects.integers import function_of
+from tilec.dialects.tile import NumProgramsOp, ProgramIdOp
 from tilec.executable.grid import Grid
-
-
-def _truncated(x: int, y: int) -> int:
-    return abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
-
-
-_BINARY: Mapping[str, Callable[[int, int], int]] = {
-    "arith.addi": operator.add,
-    "arith.subi": operator.sub,
-    "arith.muli": operator.mul,
-    "arith.divsi": _truncated,
-    "arith.floordivsi": operator.floordiv,
-    "arith.ceildivsi": lambda x, y: -(-x // y),
-    "arith.remsi": lambda x, y: x - y * _truncated(x, y),
-    "arith.minsi": min,
-    "arith.maxsi": max,
-    "arith.shli": operator.lshift,
-    "arith.shrsi": operator.rshift,
-    "arith.andi": operator.and_,
-    "arith.ori": operator.or_,
-    "arith.xori": operator.xor,
-}
-_CASTS = ("arith.index_cast", "arith.extsi", "arith.trunci")
-_COMPARISONS = (
-    operator.eq,
-    operator.ne,
-    operator.lt,
-    operator.le,
-    operator.gt,
-    operator.ge,
-)
-"""By the number of arith.cmpi's predicate; the unsigned ones behind them do not occur."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +101,7 @@ class ScalarReader:
         if op.name == "arith.select" and len(places) == 3:
             self._choices.append((places[0], places[1], places[2]))
             return _chosen(*places)
-        return _computed(_function(op), places)
+        return _computed(function_of(op), places)
 
 
 def _unknown(_: Point, __: Numbers) -> None:
@@ -200,15 +168,3 @@ def _chosen(condition: int, yes: int, no: int) -> _Rule:
 
 def _scalars(op: ir.Operation) -> list[ir.Value]:
     return [v for v in op.operands if isinstance(v.type, (ir.IntegerType, ir.IndexType))]
-
-
-def _function(op: ir.Operation) -> Callable[..., int] | None:
-    """What an op does to its scalars, None where nobody told us."""
-    count = len(_scalars(op))
-    if op.name in _CASTS or isinstance(op.opview, AssumeOp):
-        return lambda first, *_: first
-    if op.name == "arith.cmpi":
-        predicate = op.attributes["predicate"].value
-        if predicate < len(_COMPARISONS):
-            return lambda x, y, compare=_COMPARISONS[predicate]: int(compare(x, y))
-    return _BINARY.get(op.name) if count == 2 else None

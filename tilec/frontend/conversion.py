@@ -7,6 +7,7 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.dialects.predicates import predicate_attribute
 from tilec.dialects.tile import BroadcastOp
 from tilec.frontend.builder import Builder, constant_dtype
 from tilec.frontend.code_floats import code_to_bf16, refuse_narrowing
@@ -205,9 +206,8 @@ def _is_nonzero(
     return compare_values(builder, "!=", value, zero, source, shape)
 
 
-_INTEGER_PREDICATES = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
-_UNSIGNED_PREDICATES = {"==": 0, "!=": 1, "<": 6, "<=": 7, ">": 8, ">=": 9}  # True > False, too
-_FLOAT_PREDICATES = {"==": 1, ">": 2, ">=": 3, "<": 4, "<=": 5, "!=": 13}  # ordered; != unordered
+_PREDICATES = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+"""Without what goes in front: of what is compared ordered, signed or unsigned."""
 
 
 def compare_values(
@@ -220,12 +220,12 @@ def compare_values(
 ) -> ir.Value:
     """Makes an `arith.cmpf` or `arith.cmpi` of two values of one type."""
     if dtype.is_float:
-        name, code = "arith.cmpf", _FLOAT_PREDICATES[symbol]
-    elif dtype.is_bool or dtype.is_unsigned:
-        name, code = "arith.cmpi", _UNSIGNED_PREDICATES[symbol]
+        name, order = "arith.cmpf", "u" if symbol == "!=" else "o"  # NaN differs from all
+    elif symbol in ("==", "!="):
+        name, order = "arith.cmpi", ""
     else:
-        name, code = "arith.cmpi", _INTEGER_PREDICATES[symbol]
-    predicate = ir.IntegerAttr.get(builder.element(i64), code)
+        name, order = "arith.cmpi", "u" if dtype.is_bool or dtype.is_unsigned else "s"
+    predicate = predicate_attribute(name, order + _PREDICATES[symbol])
     return builder.value(name, builder.type(i1, shape), lhs, rhs, predicate=predicate)
 
 

@@ -9,6 +9,7 @@ from mlir import ir
 
 import tilec.language as tl
 from tilec.dialects.def_use import defining_op
+from tilec.dialects.predicates import predicate_attribute
 from tilec.dialects.tile import ArrayAtOp, AssertOp, FindPartOp, ProgramIdOp
 from tilec.dialects.tile.lists import MOST_PART
 from tilec.frontend.arrays import list_length
@@ -43,7 +44,7 @@ def _assert_inside(frame: Frame, arrays: ArrayList, place: ir.Value) -> None:
     """No position is below 0: as a number without a sign it is beyond the list's end."""
     builder = frame.builder
     count = list_length(builder, arrays).value
-    below = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 6)  # arith.cmpi's ult
+    below = predicate_attribute("arith.cmpi", "ult")
     inside = builder.value("arith.cmpi", builder.element(i1), place, count, predicate=below)
     AssertOp.build(inside, message=f"{arrays.name} has no array at this position")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.dialects.predicates import predicate_attribute
 from tilec.dialects.types import is_tile
 from tilec.terms.dtypes import BY_MLIR
 from tilec.triton.build import Builder
@@ -34,17 +35,16 @@ class Formula:
         """An op of MLIR's `arith` whose result is of its operands' type."""
         return self.builder.op(f"arith.{name}", operands[0].type, *operands)
 
-    def compare(self, predicate: int, one: ir.Value, two: ir.Value) -> ir.Value:
-        """arith.cmpf, by MLIR's number of the predicate."""
-        i64 = ir.IntegerType.get_signless(64)
-        number = ir.IntegerAttr.get(i64, predicate)
-        return self.builder.op("arith.cmpf", self.like("i1"), one, two, predicate=number)
+    def compare(self, predicate: str, one: ir.Value, two: ir.Value) -> ir.Value:
+        """arith.cmpf, by the name of its predicate."""
+        attribute = predicate_attribute("arith.cmpf", predicate)
+        return self.builder.op("arith.cmpf", self.like("i1"), one, two, predicate=attribute)
 
     def is_infinite(self, value: ir.Value) -> ir.Value:
         """Whether a float is an infinity of either sign."""
         element = str(value.type.element_type if is_tile(value) else value.type)
         infinity = self.number(float("inf"), element)
-        return self.compare(OEQ, self.math("absf", value), infinity)
+        return self.compare("oeq", self.math("absf", value), infinity)
 
     def select(self, mask: ir.Value, one: ir.Value, two: ir.Value) -> ir.Value:
         """One where the mask is true."""
@@ -74,10 +74,5 @@ class Formula:
         """Whether a float's sign bit is set."""
         bits = self.bits(value)
         zero = self.builder.constant(0, bits.type)
-        i64 = ir.IntegerType.get_signless(64)
-        less = ir.IntegerAttr.get(i64, 2)
+        less = predicate_attribute("arith.cmpi", "slt")
         return self.builder.op("arith.cmpi", self.like("i1"), bits, zero, predicate=less)
-
-
-OEQ, OLT, OLE, UNO = 1, 4, 5, 14
-"""MLIR's numbers of predicates of arith.cmpf."""

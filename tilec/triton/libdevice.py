@@ -20,7 +20,7 @@ from mlir import ir
 from tilec.dialects.tile import InlinePtxOp
 from tilec.triton.build import Builder
 from tilec.triton.elementwise import Rule
-from tilec.triton.formula import OLE, OLT, UNO, Formula
+from tilec.triton.formula import Formula
 from tilec.triton.program import Op
 from tilec.triton.special_functions import erfinv, lgamma, normcdf
 
@@ -140,7 +140,7 @@ def _whole(rounding: str) -> _Composed:
 
 def _positive_difference(f: Formula, x: ir.Value, y: ir.Value) -> ir.Value:
     """fdim: x - y, or 0 where that is not positive; NaN where either is."""
-    return f.select(f.compare(OLE, x, y), f.number(0.0), f.arith("subf", x, y))
+    return f.select(f.compare("ole", x, y), f.number(0.0), f.arith("subf", x, y))
 
 
 def _hypotenuse(f: Formula, x: ir.Value, y: ir.Value) -> ir.Value:
@@ -152,11 +152,11 @@ def _hypotenuse(f: Formula, x: ir.Value, y: ir.Value) -> ir.Value:
 
 
 def _finite(f: Formula, x: ir.Value) -> ir.Value:
-    return f.integer(f.compare(OLT, f.math("absf", x), f.number(float("inf"))))
+    return f.integer(f.compare("olt", f.math("absf", x), f.number(float("inf"))))
 
 
 _COMPOSED: Mapping[str, _Composed] = {
-    "isnan": lambda f, x: f.integer(f.compare(UNO, x, x)),
+    "isnan": lambda f, x: f.integer(f.compare("uno", x, x)),
     "isinf": lambda f, x: f.integer(f.is_infinite(x)),
     "finite": _finite,
     "isfinite": _finite,

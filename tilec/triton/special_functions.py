@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.triton.formula import OEQ, OLT, Formula
+from tilec.triton.formula import Formula
 
 _CENTRAL = (
     2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
@@ -54,14 +54,14 @@ def erfinv(f: Formula, x: ir.Value) -> ir.Value:
     w = f.arith("negf", f.math("log", inside))
     near = _polynomial(f, f.arith("subf", w, _number(f, 2.5)), _CENTRAL)
     root = f.arith("subf", f.math("sqrt", w), _number(f, 3.0))
-    is_central = f.compare(OLT, w, _number(f, 5.0))
+    is_central = f.compare("olt", w, _number(f, 5.0))
     y = f.arith("mulf", f.select(is_central, near, _polynomial(f, root, _TAIL)), wide)
     slope = f.arith(
         "mulf", f.math("exp", f.arith("mulf", y, y)), _number(f, math.sqrt(math.pi) / 2)
     )
     off = f.arith("subf", f.math("erf", y), wide)
     y = f.arith("subf", y, f.arith("mulf", off, slope))
-    at_end = f.compare(OEQ, f.math("absf", wide), one)
+    at_end = f.compare("oeq", f.math("absf", wide), one)
     infinity = f.math("copysign", _number(f, math.inf), wide)
     return f.narrow(f.select(at_end, infinity, y))
 
@@ -69,7 +69,7 @@ def erfinv(f: Formula, x: ir.Value) -> ir.Value:
 def lgamma(f: Formula, x: ir.Value) -> ir.Value:
     """The logarithm of the magnitude of the gamma function; infinity at whole numbers up to 0."""
     wide, one = f.wide(x), _number(f, 1.0)
-    reflected = f.compare(OLT, wide, _number(f, 0.5))
+    reflected = f.compare("olt", wide, _number(f, 0.5))
     right = _lgamma_right(f, f.select(reflected, f.arith("subf", one, wide), wide))
     # |sin(pi x)| by what x is away from a whole number, which f64 has exactly.
     away = f.arith("subf", wide, f.math("roundeven", wide))
@@ -78,7 +78,7 @@ def lgamma(f: Formula, x: ir.Value) -> ir.Value:
     found = f.select(reflected, f.arith("subf", left, right), right)
     found = f.select(f.is_infinite(wide), _number(f, math.inf), found)
     for zero in (1.0, 2.0):
-        found = f.select(f.compare(OEQ, wide, _number(f, zero)), _number(f, 0.0), found)
+        found = f.select(f.compare("oeq", wide, _number(f, zero)), _number(f, 0.0), found)
     return f.narrow(found)
 
 
