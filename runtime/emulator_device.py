@@ -69,8 +69,8 @@ class EmulatorDevice:
     """
 
     kind = "emulator"
-    compute_capability = None
-    shared_bytes = None
+    compute_capability: tuple[int, int] | None = None
+    shared_bytes: int | None = None
     newest_ptx = None
 
     def __init__(self, mode: str = "eager", progress: bool | None = None) -> None:

@@ -31,10 +31,11 @@ from tilec.ops.measured_tiles import (
 )
 from tilec.ops.tile_choice import completed
 from tilec.ops.tile_names import name_of, tile_named
-from tilec.refit import product_timing, tile_table
+from tilec.refit import product_timing, tile_code, tile_table
 from tilec.refit.common_products import common_products
 from tilec.refit.compile_ahead import compile_tiles
 from tilec.refit.drawn_products import DrawnProduct
+from tilec.refit.tile_code import of_today, with_code
 from tilec.refit.tile_table import near_tiles
 
 HOPPER = usual_machine(find_target("sm_90a"), "NVIDIA H200")
@@ -115,7 +116,7 @@ def test_reports_say_where_a_tile_is_from(gpu: SimulatedGpu, tmp_path: Path) -> 
     choices = near_tiles(PRODUCT, machine_of(there, find_target("sm_80")), 2)
     names = [name_of(one) for one in choices]
     rows = {"bf16 64x64x64 NT": MeasuredTile(names[1], 5.0, names[0], 6.0)}
-    found = TileTable("Simulated GPU", 108, tilec.__version__, "2026-11-23", 7, rows)
+    found = TileTable("Simulated GPU", "sm_80", 108, tilec.__version__, "2026-11-23", 7, rows)
     (tmp_path / "simulated-gpu.json").write_text(found.text())
     measured_tiles.table_of.cache_clear()
     assert "from the table that comes with tilec" in tilec.ops.matmul_report(a, b).splitlines()[0]
@@ -126,8 +127,9 @@ def test_reports_say_where_a_tile_is_from(gpu: SimulatedGpu, tmp_path: Path) -> 
     measured_tiles.table_of.cache_clear()
     assert ": the model's" in tilec.ops.matmul_report(a, b).splitlines()[0]
     (said,) = (f for f in findings() if f.subject == "cuda:0 tiles")
-    assert (said.state, said.remedy) == ("missing", "tilec refit --table")
-    assert "stale, so that the model's choices stand: measured with tilec 0.0.1" in said.text
+    path = tmp_path / "simulated-gpu.json"
+    assert (said.state, said.remedy) == ("missing", f"tilec refit --table --record {path}")
+    assert "stale, so that the model's choices stand: of the code of tilec 0.0.1" in said.text
 
 
 def test_less_than_3_percent_is_no_row(gpu: SimulatedGpu, tmp_path: Path) -> None:
@@ -160,7 +162,8 @@ def test_what_is_wrong_is_said(
 
 
 def table(rows: dict[str, MeasuredTile], version: str = tilec.__version__) -> TileTable:
-    return TileTable("NVIDIA H200", HOPPER.multiprocessors, version, "2026-11-23", 9, rows)
+    told = HOPPER.multiprocessors, version, "2026-11-23", 9, rows
+    return TileTable("NVIDIA H200", "sm_90a", *told)
 
 
 @pytest.mark.parametrize("stale", ["", "version", "model", "multiprocessors", "device", "product"])
@@ -214,7 +217,9 @@ def test_tiles_that_were_timed_are_those_that_a_name_gives() -> None:
     "path", sorted(measured_tiles.FOLDER.glob("*.json")), ids=lambda path: path.stem
 )
 def test_a_table_that_comes_with_tilec(path: Path) -> None:
-    """It is of this version, of its file's device, and names tiles and products."""
+    """It is of this version, of its file's device, and names tiles and products; its rows were
+    measured with the code of today. Where they were not, `tilec refit --table --record` drops
+    them."""
     found = read_table(path)
     assert path.name == file_name(found.device)
     assert not found.stale
@@ -222,3 +227,52 @@ def test_a_table_that_comes_with_tilec(path: Path) -> None:
     for row in found.rows.values():
         assert name_of(tile_named(row.tile)) == row.tile
         assert row.us * tile_table.GAIN < row.model_us
+    assert set(of_today(found).rows) == set(found.rows)
+
+
+def written(path: Path) -> TileTable:
+    """A table of an older version: a row of the code of today, and one of other code."""
+    rows = {}
+    for side in (64, 128):
+        product = DrawnProduct("bf16", side, side, side, "NT")
+        model, other = near_tiles(product, HOPPER, 2)
+        row = MeasuredTile(name_of(other), 90.0, name_of(model), 99.0)
+        rows[product.name] = with_code(row, product, HOPPER)
+    old = "bf16 128x128x128 NT"
+    rows[old] = replace(rows[old], code=rows["bf16 64x64x64 NT"].code)
+    path.write_text(table(rows, "0.0.1").text())
+    return table(rows)
+
+
+def test_rows_of_the_code_of_today_go_on_with_another_version(tmp_path: Path, capsys: Any) -> None:
+    found = written(tmp_path / "old.json")
+    command = ["refit", "--table", "--record", str(tmp_path / "old.json"), "--out", str(tmp_path)]
+    assert main(command) == 0
+    name = "bf16 64x64x64 NT"
+    assert read_table(tmp_path / "nvidia-h200.json") == replace(
+        found, rows={name: found.rows[name]}
+    )
+    said = capsys.readouterr().out
+    assert "left out: bf16 128x128x128 NT: measured with other code than" in said
+    assert "1 of 2 rows are of the code of today" in said
+
+
+def test_what_is_no_table_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    command = ["refit", "--table", "--record", str(tmp_path / "t.json"), "--out", str(tmp_path)]
+    assert main(command) == 1
+    (tmp_path / "t.json").write_text('{"format": "tilec tiles 1"}')
+    assert main(command) == 1
+    assert capsys.readouterr().err.count("t.json: no table of tiles: ") == 2
+    written(tmp_path / "t.json")
+    monkeypatch.setenv("TILEC_TARGET", "sm_80")
+    assert main(command) == 1
+    assert "TILEC_TARGET: this is about code for sm_90a" in capsys.readouterr().err
+
+
+def test_files_and_lines_of_the_source_are_no_code() -> None:
+    lines = (".version 9.0", '\t.file\t1 "k.py"', "\t.loc\t1 2 3", "// %bb.0:")
+    assert all(map(tile_code._NO_CODE.match, lines))  # pyright: ignore[reportPrivateUsage]
+    for line in (".target sm_90a", "\tadd.s32 %r1, %r2, 1; // twice"):
+        assert not tile_code._NO_CODE.match(line)  # pyright: ignore[reportPrivateUsage]

@@ -26,7 +26,7 @@ from tilec.hardware.target import (
     why_not_its_own,
 )
 from tilec.messages.diagnostics import CompileError, InternalError
-from tilec.ops.measured_tiles import table_of
+from tilec.ops.measured_tiles import path_of, table_of
 from tilec.runtime.cuda.device import cuda_device
 from tilec.runtime.cuda.driver import check, device_count, load_driver
 from tilec.runtime.cuda.properties import device_properties
@@ -165,7 +165,8 @@ def _table(index: int) -> Iterator[Finding]:
     subject = f"cuda:{index} tiles"
     if table.stale:
         text = f"stale, so that the model's choices stand: {table.stale}"
-        yield Finding(subject, "missing", text, "tilec refit --table")
+        remedy = f"tilec refit --table --record {path_of(found.name)}"
+        yield Finding(subject, "missing", text, remedy)
     else:
         yield Finding(subject, "ok", f"measured ones for {count}; of all others the model chooses")
 

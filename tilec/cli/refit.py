@@ -5,8 +5,10 @@ the next seed, judge the fit. Timings are written to DIR/products-TARGET-DATE.js
 fit is better than the rates that stand in tilec, it is written to DIR/TARGET.py. With --table
 nothing is fitted: products that many programs compute are timed in the tiles nearest the model's
 choice, and where one of those is over 3 % faster it goes into DIR/DEVICE.json, which `tilec.ops`
-consults (tilec/ops/tables). All of these belong to tilec (CONTRIBUTING.md, "Changing a target's
-rates"), so send them. Nothing else should run on the GPU meanwhile.
+consults (tilec/ops/tables). Rows hold for the code that was timed: --table --record FILE keeps
+those whose code this version still has, and needs no GPU. All of these belong to tilec
+(CONTRIBUTING.md, "Changing a target's rates"), so send them. Nothing else should run on the GPU
+meanwhile.
 """
 
 from __future__ import annotations
@@ -28,12 +30,13 @@ from tilec.cli.streams import pass_on
 from tilec.costs.machine import Machine, machine_of
 from tilec.costs.rates import rates_of
 from tilec.messages.diagnostics import CompileError
-from tilec.ops.measured_tiles import TileTable, file_name
+from tilec.ops.measured_tiles import TileTable, file_name, read_table
 from tilec.refit.fitting import ROUNDS, fit, names_of, value_of
 from tilec.refit.measuring import Draw, measure
 from tilec.refit.rates_file import rates_text
 from tilec.refit.record import FIT, TEST, RecordError, Run, check_runs, read_record, record_text
 from tilec.refit.scores import cases_of, is_better, score
+from tilec.refit.tile_code import of_today
 from tilec.refit.tile_table import measure_table
 from tilec.runtime.arrays import CUDA
 from tilec.runtime.cuda.driver import check, load_driver
@@ -45,7 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `tilec refit`."""
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path("refit"))
     parser.add_argument("--device", metavar="NAME", default="cuda", help="cuda or cuda:N")
-    parser.add_argument("--record", metavar="FILE", type=Path, help="fit to this; measure nothing")
+    parser.add_argument(
+        "--record",
+        metavar="FILE",
+        type=Path,
+        help="fit to this, or keep of this table what holds for this version; measure nothing",
+    )
     parser.add_argument(
         "--table", action="store_true", help="time common products for tilec/ops/tables instead"
     )
@@ -80,7 +88,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _tabled(arguments: argparse.Namespace, today: str) -> int:
-    """Measures a table of tiles and writes it; the exit code."""
+    """Measures a table of tiles, or compares one with the code of today, and writes it; the exit
+    code."""
+    if arguments.record is not None:
+        return _compared(arguments.record, arguments.out)
     device, machine = _machine(arguments.device)
     tiles = 20 if arguments.tiles is None else arguments.tiles
     rows, count, wrong = measure_table(
@@ -90,12 +101,31 @@ def _tabled(arguments: argparse.Namespace, today: str) -> int:
         gain = row.model_us / row.us
         print(f"{name:30} {row.model:20} {row.model_us:9.2f} us  {row.tile:20} {gain:.3f}")
     print(f"{len(rows)} of {count} products are faster in another tile than the model's")
-    table = TileTable(machine.name, machine.multiprocessors, tilec.__version__, today, count, rows)
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    path = arguments.out / file_name(machine.name)
+    told = tilec.__version__, today, count, rows
+    table = TileTable(machine.name, machine.target.name, machine.multiprocessors, *told)
+    _write_table(table, arguments.out)
+    return _ended(wrong)
+
+
+def _compared(record: Path, out: Path) -> int:
+    """Writes the rows of a table whose code is still what was measured; the exit code."""
+    try:
+        before = read_table(record)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CompileError(f"{record}: no table of tiles: {error}") from None
+    table = of_today(before)
+    for name in before.rows.keys() - table.rows.keys():
+        print(f"left out: {name}: measured with other code than tilec {tilec.__version__} has")
+    print(f"{len(table.rows)} of {len(before.rows)} rows are of the code of today")
+    _write_table(table, out)
+    return DONE
+
+
+def _write_table(table: TileTable, out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / file_name(table.device)
     path.write_text(table.text())
     print(f"table: {path}")
-    return _ended(wrong)
 
 
 def _ended(wrong: Sequence[str]) -> int:

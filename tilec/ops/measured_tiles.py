@@ -2,7 +2,7 @@
 
 One file a GPU, made by `tilec refit --table`, which `tilec.ops` looks into behind the model. A row
 says which tile the model chose when it was measured: where it chooses another one today, or the
-file is of another version of tilec, the row is stale and the model's choice stands.
+file was never compared with this version's code, the row is stale and the model's choice stands.
 """
 
 from __future__ import annotations
@@ -21,27 +21,30 @@ from tilec.ops.product_facts import Product
 from tilec.ops.tile_choice import TileChoice, completed
 from tilec.ops.tile_names import name_of, tile_named, words_of
 
-FORMAT = "tilec tiles 1"
+FORMAT = "tilec tiles 2"
 FOLDER = Path(__file__).parent / "tables"
 """Where the files lie that come with tilec."""
 
 
 @dataclass(frozen=True)
 class MeasuredTile:
-    """A row: the faster tile and the model's, by name, and the microseconds of each."""
+    """A row: the faster tile and the model's, by name, and the microseconds of each. `code`: the
+    digest of what both are in PTX (`tilec.refit.tile_code`)."""
 
     tile: str
     us: float
     model: str
     model_us: float
+    code: str = ""
 
 
 @dataclass(frozen=True)
 class TileTable:
-    """The rows of one GPU, by product. `version`: of tilec, when it was measured; `measured`: the
-    day, `products`: how many were timed."""
+    """The rows of one GPU, by product. `version`: of tilec, whose code is what was measured;
+    `measured`: the day, `products`: how many were timed."""
 
     device: str
+    target: str
     multiprocessors: int
     version: str
     measured: str
@@ -52,7 +55,7 @@ class TileTable:
     def stale(self) -> str:
         """Says why no row counts any more; empty where they do."""
         if self.version != tilec.__version__:
-            return f"measured with tilec {self.version}, this is {tilec.__version__}"
+            return f"of the code of tilec {self.version}, this is {tilec.__version__}"
         return ""
 
     def text(self) -> str:
@@ -75,11 +78,16 @@ def file_name(device: str) -> str:
     return f"{'-'.join(device.lower().split())}.json"
 
 
+def path_of(device: str) -> Path:
+    """Where tilec looks for a GPU's file."""
+    return FOLDER / file_name(device)
+
+
 @cache
 def table_of(device: str, multiprocessors: int) -> TileTable | None:
     """The table that comes with tilec for a GPU; None where there is none for one with so many
     multiprocessors."""
-    path = FOLDER / file_name(device)
+    path = path_of(device)
     if not path.exists():
         return None
     found = read_table(path)

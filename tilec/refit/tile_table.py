@@ -25,6 +25,7 @@ from tilec.refit.drawn_products import DrawnProduct
 from tilec.refit.drawn_tiles import NEAR
 from tilec.refit.measuring import COMPILING
 from tilec.refit.product_timing import ProductTimer, WrongResult
+from tilec.refit.tile_code import with_code
 from tilec.runtime.cuda.driver import CudaError
 
 GAIN = 1.03
@@ -76,7 +77,7 @@ def measure_table(
                 break
             count += 1
             if row is not None:
-                found[_name(product)] = row
+                found[_name(product)] = with_code(row, product, machine)
     return found, count, wrong
 
 
