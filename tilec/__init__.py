@@ -27,7 +27,7 @@ if sys.platform == "win32":
         "(https://learn.microsoft.com/windows/wsl)"
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _ROOT = Path(__file__).resolve().parent.parent
 if (_ROOT / "pyproject.toml").exists() and (_ROOT / "dialects").is_dir():

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from frontend_cases import load_text
 
+import tilec
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 COMMANDS = (ROOT / "tilec/README.md").read_text()
@@ -135,6 +137,14 @@ def test_every_python_that_the_readme_names_is_tested() -> None:
     workflow = (ROOT / ".github/workflows/test.yml").read_text()
     (listed,) = re.findall(r"python: \[(.*)\]", workflow)
     assert listed == ", ".join(f'"3.{n}"' for n in range(int(first), int(last) + 1))
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    """With the day of its release, or without while it changes."""
+    page = (ROOT / "CHANGELOG.md").read_text()
+    number, when = re.search(r"^## ([\d.]+), (.*)$", page, re.MULTILINE).groups()
+    assert number == tilec.__version__
+    assert re.fullmatch(r"unreleased|\d{4}-\d\d-\d\d", when)
 
 
 def test_the_glossary_gives_a_word_one_meaning() -> None:
