@@ -241,7 +241,8 @@ def test_every_package_is_in_the_wheel() -> None:
     found = {module_name(path) for path in SOURCES if path.name == "__init__.py"}
     text = (ROOT / "pyproject.toml").read_text()
     listed = re.search(r"^packages = \[(.*?)^\]", text, re.DOTALL | re.MULTILINE)
-    assert set(re.findall(r'"(.*?)"', listed[1])) == found
+    tables = {"tilec.ops.tables"}  # no code, but setuptools takes each folder for a package
+    assert set(re.findall(r'"(.*?)"', listed[1])) == found | tables
 
 
 def test_modules_keep_their_order() -> None:

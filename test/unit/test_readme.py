@@ -132,11 +132,14 @@ def _ends(files: set[str], name: str) -> bool:
     return any(file.endswith(f"/{name}") for file in files)
 
 
-def test_every_python_that_the_readme_names_is_tested() -> None:
+def test_every_python_and_system_that_the_readme_names_is_tested() -> None:
     first, last = re.search(r"Python 3\.(\d+) to 3\.(\d+)", README).groups()
     workflow = (ROOT / ".github/workflows/test.yml").read_text()
     (listed,) = re.findall(r"python: \[(.*)\]", workflow)
     assert listed == ", ".join(f'"3.{n}"' for n in range(int(first), int(last) + 1))
+    machines = re.findall(r"(?:machine: \[?|runs-on: )(\w+)-([\w.-]+)", workflow)
+    assert {"ubuntu", "macos", "windows"} == {name for name, _ in machines}
+    assert any(name == "ubuntu" and release.endswith("-arm") for name, release in machines)
 
 
 def test_the_changelog_begins_with_this_version() -> None:
