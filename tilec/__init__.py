@@ -70,13 +70,19 @@ def _loaded(name: str) -> Any:
     if name not in _LAZY:
         __tracebackhide__ = True
         tracebacks = importlib.import_module("tilec.messages.tracebacks")
-        text = f"module 'tilec' has no attribute {name!r}"
-        # Python guesses from these.
-        raise tracebacks.shortened(AttributeError(text, name=name, obj=sys.modules[__name__]))
+        raise tracebacks.shortened(_unknown(name))
     module, attribute = _LAZY[name]
     value = getattr(importlib.import_module(module), attribute)
     globals()[name] = value
     return value
+
+
+def _unknown(name: str) -> AttributeError:
+    text = f"module 'tilec' has no attribute {name!r}"
+    elsewhere = importlib.import_module("tilec.language.elsewhere")
+    if instead := None if name.startswith("_") else elsewhere.of_package(name):
+        return AttributeError(f"{text}; write {instead}")
+    return AttributeError(text, name=name, obj=sys.modules[__name__])  # Python guesses from these
 
 
 if not TYPE_CHECKING:  # which would take any name for one of ours

@@ -13,10 +13,13 @@ import numpy as np
 import pytest
 from frontend_cases import load_text
 
+import tilec
 import tilec.language as tl
 from tilec.frontend.habits import module_help
+from tilec.language import elsewhere
 from tilec.language.elsewhere import INSTEAD
 
+ROOT = Path(__file__).resolve().parents[2]
 N = 16
 RANDOM = np.random.default_rng(0)
 FLOATS = [RANDOM.standard_normal(N).astype(np.float32) for _ in range(2)]
@@ -190,6 +193,39 @@ def test_names_of_types() -> None:
 def test_a_name_of_theirs_is_not_guessed(name: str, said: str) -> None:
     (text,) = module_help(tl, name)
     assert re.search(said, text)
+
+
+OF_PACKAGES = [
+    (tilec, "jit", r"write @tilec\.kernel\(grid=\.\.\.\)"),
+    (tilec, "Config", r"write @tilec\.autotune\(configs="),
+    (tilec, "zeros", r"write tl\.zeros, tl being tilec\.language"),
+    (tilec, "blockIdx", r"write tl\.program_id\(axis\), tl being"),
+    (tilec, "matmul", r"write tilec\.ops\.matmul"),
+    (tilec.ops, "bmm", r"write tilec\.ops\.matmul"),
+    (tilec.ops, "scaled_dot_product_attention", r"write tilec\.ops\.attention"),
+    (tilec.ops, "softmax", r"write a kernel as in tilec/examples/softmax\.py"),
+]
+
+
+@pytest.mark.parametrize(("package", "name", "said"), OF_PACKAGES)
+def test_a_name_of_theirs_in_a_package(package: Any, name: str, said: str) -> None:
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'; {said}"):
+        getattr(package, name)
+
+
+@pytest.mark.parametrize(("package", "name"), [(tilec, "kernl"), (tilec.ops, "matmull")])
+def test_a_misspelt_name_is_python_s_to_guess(package: Any, name: str) -> None:
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'$") as caught:
+        getattr(package, name)
+    assert (caught.value.name, caught.value.obj) == (name, package)
+
+
+def test_what_is_said_of_operations_is_there() -> None:
+    for text in elsewhere._OPS.values():  # pyright: ignore[reportPrivateUsage]
+        *_, place = text.split()
+        package, _, name = place.rpartition(".")
+        assert (ROOT / place).exists() if "/" in place else hasattr(tilec.ops, name), text
+        assert "/" in place or package == "tilec.ops"
 
 
 def test_help_shows_parameters() -> None:

@@ -6,6 +6,8 @@ what they give.
 
 from __future__ import annotations
 
+import sys
+
 from tilec.terms.dtypes import DTYPES
 
 _PLACES = "nothing: the compiler "
@@ -311,6 +313,47 @@ _DTYPES = {
 
 INSTEAD = {**_OPERATORS, **_ELEMENTS, **_ROWS, **_SHAPES, **_TRITON, **_CUDA, **_DTYPES}
 """What to write for a name of theirs."""
+
+_PACKAGE = {
+    **dict.fromkeys(("jit", "Kernel", "func", "prim_func"), "@tilec.kernel(grid=...)"),
+    "Config": "@tilec.autotune(configs=[{...}, ...])",
+    "compile": "kernel.compile(specs, target=...), or the command tilec compile",
+    "check": "kernel.check(...), or the command tilec run --check",
+    "report": "kernel.report(...)",
+    "save": "the command tilec compile --emit artefact",
+    "next_power_of_2": "the number itself: tiles may have any size",
+    **{name: f"tilec.ops.{name}" for name in ("matmul", "attention")},
+}
+"""What to write for `tilec.NAME`."""
+
+_PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "gemm", "linear", "dot", "scaled_mm", "einsum")
+_ATTENTION = ("sdpa", "scaled_dot_product_attention", "flash_attention", "flash_attn", "mha")
+_EXAMPLES = {
+    **{name: name for name in ("softmax", "layer_norm", "rms_norm", "cross_entropy", "adam")},
+    **{name: name for name in ("grouped_gemm", "mixture_of_experts", "quantized_weights")},
+    **dict.fromkeys(("conv", "conv2d", "convolution"), "convolution"),
+    **dict.fromkeys(("grouped_mm", "grouped_matmul"), "grouped_gemm"),
+    **{"layernorm": "layer_norm", "rmsnorm": "rms_norm", "moe": "mixture_of_experts"},
+}
+_OPS = {
+    **dict.fromkeys(_PRODUCTS, "tilec.ops.matmul"),
+    **dict.fromkeys(_ATTENTION, "tilec.ops.attention"),
+    **{name: f"a kernel as in tilec/examples/{file}.py" for name, file in _EXAMPLES.items()},
+}
+"""What to write for `tilec.ops.NAME`."""
+
+
+def of_package(name: str) -> str | None:
+    """What to write for `tilec.NAME`, or None."""
+    found = _PACKAGE.get(name) or INSTEAD.get(name)
+    if found is None and name in sys.modules["tilec.language"].__all__:
+        found = f"tl.{name}"
+    return f"{found}, tl being tilec.language" if found and "tl." in found else found
+
+
+def of_operations(name: str) -> str | None:
+    """What to write for `tilec.ops.NAME`, or None."""
+    return _OPS.get(name)
 
 
 def instead_of(name: str) -> str | None:
