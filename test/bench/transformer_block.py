@@ -26,12 +26,9 @@ sys.path.insert(0, str(ROOT))
 import torch  # noqa: E402
 
 import tilec  # noqa: E402
-from tilec.examples.cross_entropy import cross_entropy  # noqa: E402
-from tilec.examples.rms_norm import rms_norm, rms_norm_gradients, sum_columns  # noqa: E402
+from tilec.torch import layers  # noqa: E402
 
 EPS = 1e-6
-PROGRAMS = 264
-"""Partial sums of a norm's weight, two a multiprocessor of an H200; not timed."""
 WARM_STEPS = 10
 """Steps before those that are timed: compilation, graphs, clocks."""
 FURTHER, NOISE = 2.0, 1e-2
@@ -42,31 +39,6 @@ GRACE = 30.0
 """Seconds behind these, after which a step that never ends is shown."""
 
 
-def _norm(x: Any, weight: Any) -> Any:
-    y, scales = torch.empty_like(x), x.new_empty(x.shape[0], dtype=torch.float32)
-    rms_norm(x, weight, y, scales, EPS, x.shape[1])
-    return y, (x, weight, scales)
-
-
-def _norm_gradients(kept: Any, dy: Any) -> Any:
-    x, weight, scales = kept
-    dx, dweight = torch.empty_like(x), torch.empty_like(weight)
-    partial = x.new_empty((min(PROGRAMS, x.shape[0]), x.shape[1]), dtype=torch.float32)
-    rms_norm_gradients(dy.contiguous(), x, weight, scales, dx, partial, x.shape[1])
-    sum_columns(partial, dweight)
-    return dx, dweight
-
-
-def _loss(logits: Any, labels: Any) -> Any:
-    slopes, losses = logits.clone(), logits.new_empty(logits.shape[0], dtype=torch.float32)
-    cross_entropy(slopes, labels, losses, 0.0)
-    return losses, (slopes,)
-
-
-def _loss_gradients(kept: Any, dlosses: Any) -> Any:
-    return (kept[0] * dlosses[:, None]).to(kept[0].dtype), None
-
-
 def product(x: Any, weight: Any, activation: str | None = None) -> Any:
     """A linear layer of torch's."""
     y = x @ weight
@@ -75,9 +47,9 @@ def product(x: Any, weight: Any, activation: str | None = None) -> Any:
 
 OURS = {
     "attention": lambda q, k, v: tilec.ops.attention(q, k, v, causal=True),
-    "norm": tilec.autograd(_norm, _norm_gradients),
+    "norm": lambda x, w: layers.rms_norm(x, w, EPS),
     "product": lambda x, w, activation=None: tilec.ops.matmul(x, w, activation=activation),
-    "losses": tilec.autograd(_loss, _loss_gradients),
+    "losses": layers.cross_entropy,
 }
 TORCHS = {
     "attention": lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(

@@ -203,6 +203,7 @@ OF_PACKAGES = [
     (tilec, "matmul", r"write tilec\.ops\.matmul"),
     (tilec.ops, "bmm", r"write tilec\.ops\.matmul"),
     (tilec.ops, "scaled_dot_product_attention", r"write tilec\.ops\.attention"),
+    (tilec.ops, "layernorm", r"write tilec\.torch\.layers\.layer_norm"),
     (tilec.ops, "softmax", r"write a kernel as in tilec/examples/softmax\.py"),
 ]
 
@@ -221,11 +222,15 @@ def test_a_misspelt_name_is_python_s_to_guess(package: Any, name: str) -> None:
 
 
 def test_what_is_said_of_operations_is_there() -> None:
+    layers = (ROOT / "tilec/torch/layers.py").read_text()
     for text in elsewhere._OPS.values():  # pyright: ignore[reportPrivateUsage]
         *_, place = text.split()
         package, _, name = place.rpartition(".")
-        assert (ROOT / place).exists() if "/" in place else hasattr(tilec.ops, name), text
-        assert "/" in place or package == "tilec.ops"
+        there = {
+            "tilec.ops": hasattr(tilec.ops, name),
+            "tilec.torch.layers": f"\ndef {name}(" in layers,
+        }
+        assert (ROOT / place).exists() if "/" in place else there[package], text
 
 
 def test_help_shows_parameters() -> None:

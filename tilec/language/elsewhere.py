@@ -329,15 +329,20 @@ _PACKAGE = {
 _PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "gemm", "linear", "dot", "scaled_mm", "einsum")
 _ATTENTION = ("sdpa", "scaled_dot_product_attention", "flash_attention", "flash_attn", "mha")
 _EXAMPLES = {
-    **{name: name for name in ("softmax", "layer_norm", "rms_norm", "cross_entropy", "adam")},
-    **{name: name for name in ("grouped_gemm", "mixture_of_experts", "quantized_weights")},
+    **{name: name for name in ("softmax", "adam", "grouped_gemm")},
+    **{name: name for name in ("mixture_of_experts", "quantized_weights")},
     **dict.fromkeys(("conv", "conv2d", "convolution"), "convolution"),
     **dict.fromkeys(("grouped_mm", "grouped_matmul"), "grouped_gemm"),
-    **{"layernorm": "layer_norm", "rmsnorm": "rms_norm", "moe": "mixture_of_experts"},
+    "moe": "mixture_of_experts",
+}
+_LAYERS = {
+    **{name: name for name in ("rms_norm", "layer_norm", "cross_entropy")},
+    **{"rmsnorm": "rms_norm", "layernorm": "layer_norm", "cross_entropy_loss": "cross_entropy"},
 }
 _OPS = {
     **dict.fromkeys(_PRODUCTS, "tilec.ops.matmul"),
     **dict.fromkeys(_ATTENTION, "tilec.ops.attention"),
+    **{name: f"tilec.torch.layers.{layer}" for name, layer in _LAYERS.items()},
     **{name: f"a kernel as in tilec/examples/{file}.py" for name, file in _EXAMPLES.items()},
 }
 """What to write for `tilec.ops.NAME`."""

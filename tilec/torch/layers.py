@@ -1,0 +1,102 @@
+"""Norms of rows and a loss, with gradients: kernels of tilec.examples as operations of torch.
+
+Each is a `tilec.autograd`: eager, in `torch.compile(fullgraph=True)`, under CUDA graphs.
+"""
+
+# torch is `Any` where types are checked.
+# pyright: basic
+# pyright: reportMissingModuleSource=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+import tilec
+from tilec.examples.cross_entropy import cross_entropy as cross_entropy_rows
+from tilec.examples.layer_norm import layer_norm as layer_norm_rows
+from tilec.examples.layer_norm import layer_norm_gradients
+from tilec.examples.rms_norm import rms_norm as rms_norm_rows
+from tilec.examples.rms_norm import rms_norm_gradients, sum_columns
+from tilec.examples.softmax import row_tile
+
+PROGRAMS = 264
+"""Partial sums of a weight's gradient, two a multiprocessor of an H200; not timed."""
+
+
+def rms_norm(x: Any, weight: Any, eps: float = 1e-6) -> Any:
+    """x / sqrt(mean(x^2) + eps) * weight along the last axis, as `torch.nn.functional.rms_norm`.
+
+    x: (..., n), weight: (n,), of f32, f16 or bf16; the result has x's shape and dtype.
+    """
+    return _rms_norm(x.reshape(-1, x.shape[-1]), weight, eps).view(x.shape)
+
+
+def layer_norm(x: Any, weight: Any, bias: Any, eps: float = 1e-5) -> Any:
+    """(x - mean) / sqrt(variance + eps) * weight + bias along the last axis, as
+    `torch.nn.functional.layer_norm`.
+
+    x: (..., n), weight and bias: (n,), of f32, f16 or bf16; the result has x's shape and dtype.
+    """
+    return _layer_norm(x.reshape(-1, x.shape[-1]), weight, bias, eps).view(x.shape)
+
+
+def cross_entropy(logits: Any, labels: Any, smoothing: float = 0.0) -> Any:
+    """The loss of each row, f32, as `torch.nn.functional.cross_entropy` with reduction="none".
+
+    logits: (rows, classes) of f32, f16 or bf16; labels: (rows,) of integers, -100 for rows that do
+    not count. Keeps the gradient, of logits' size and dtype, instead of logits in f32.
+    """
+    return _cross_entropy(logits, labels, smoothing)
+
+
+def _partial_sums(x: Any, *weights: int) -> Any:
+    programs = min(PROGRAMS, x.shape[0])
+    return x.new_empty((programs, *weights, x.shape[1]), dtype=torch.float32)
+
+
+def _rms_forward(x: Any, weight: Any, eps: float) -> Any:
+    y, scales = torch.empty_like(x), x.new_empty(x.shape[0], dtype=torch.float32)
+    rms_norm_rows(x, weight, y, scales, eps, row_tile(x.shape[1]))
+    return y, (x, weight, scales)
+
+
+def _rms_backward(kept: Any, dy: Any) -> Any:
+    x, weight, scales = kept
+    dx, dweight, partial = torch.empty_like(x), torch.empty_like(weight), _partial_sums(x)
+    given = dy.contiguous(), x, weight, scales
+    rms_norm_gradients(*given, dx, partial, row_tile(x.shape[1]))
+    sum_columns(partial, dweight)
+    return dx, dweight, None
+
+
+def _layer_forward(x: Any, weight: Any, bias: Any, eps: float) -> Any:
+    y = torch.empty_like(x)
+    layer_norm_rows(x, weight, bias, y, eps, row_tile(x.shape[1]))
+    return y, (x, weight, eps)
+
+
+def _layer_backward(kept: Any, dy: Any) -> Any:
+    x, weight, eps = kept
+    dx, sums, partial = torch.empty_like(x), weight.new_empty(2, x.shape[1]), _partial_sums(x, 2)
+    layer_norm_gradients(dy.contiguous(), x, weight, dx, partial, eps, row_tile(x.shape[1]))
+    sum_columns(partial.flatten(1), sums.view(-1))
+    return dx, sums[0], sums[1], None
+
+
+def _loss_forward(logits: Any, labels: Any, smoothing: float) -> Any:
+    slopes = logits.clone(memory_format=torch.contiguous_format)
+    losses = logits.new_empty(logits.shape[0], dtype=torch.float32)
+    cross_entropy_rows(slopes, labels, losses, smoothing)
+    return losses, (slopes,)
+
+
+def _loss_backward(kept: Any, dlosses: Any) -> Any:
+    (slopes,) = kept
+    return (slopes * dlosses[:, None]).to(slopes.dtype), None, None
+
+
+_rms_norm = tilec.autograd(_rms_forward, _rms_backward)
+_layer_norm = tilec.autograd(_layer_forward, _layer_backward)
+_cross_entropy = tilec.autograd(_loss_forward, _loss_backward)
