@@ -239,7 +239,8 @@ def _from_jax(array: Any, name: str, stream: int | None) -> ArrayView:
     if not hasattr(array, "__dlpack_device__") or len(array.sharding.device_set) != 1:
         raise ArgumentError(
             f"argument {name!r}: expected a concrete jax.Array on one device, "
-            f"found {_type_name(array)}; inside jax.jit, kernels are called by tilec.jax.call"
+            f"found {_type_name(array)}; inside jax.jit, kernels are called by tilec.jax.call, "
+            "products and attention are tilec.jax.matmul and tilec.jax.attention"
         )
     return _from_dlpack(array, name, stream, "jax")
 

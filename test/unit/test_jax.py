@@ -185,7 +185,8 @@ CALLS = [f"<call of {name}>" for name in ("call", "scale", "__call__")]
         (lambda x: call(scale, New(x.shape, x.dtype), x, 1.0), "'x': scale does not write it"),
         (lambda x: call(scale, x, 3, 1.0), "'y': expected an array of JAX, or a jax.ShapeDtype"),
         (lambda x: call(scale, x, New(x.shape, x.dtype), x[0]), "'s': a number that jax.jit trac"),
-        (lambda x: call(scale, x, New(x.shape, x.dtype)), "missing a required argument: 's'"),
+        (lambda x: call(scale, x, New(x.shape, x.dtype)), "argument: 's'(?!\nhelp)"),
+        (lambda x: call(scale, x), "missing a required argument: 'y'\nhelp: for a new array that"),
         (lambda x: call(scale, x, New(x.shape, x.dtype), 1.0, [3]), "'N': expected a constant"),
         (lambda x: call(sums, x, New(x.shape, x.dtype), x, 9), "sums has no grid rule"),
         (lambda x: scale(x, x, 1.0), r"inside jax\.jit, kernels are called by tilec\.jax\.call"),
@@ -201,6 +202,11 @@ def test_mistakes_are_found_where_jax_traces(wrong: Any, message: str):
     # JAX leaves its own frames out.
     files = {frame.f_code.co_filename for frame, _ in walk_tb(caught.value.__traceback__)}
     assert {file for file in files if "site-packages" not in file} <= {__file__, *CALLS}
+
+
+def test_operations_for_arrays_say_what_traces_take():
+    with pytest.raises(ArgumentError, match=r"are tilec\.jax\.matmul and tilec\.jax\."):
+        jax.jit(tilec.ops.matmul)(rand(4, 4), rand(4, 4))
 
 
 def test_the_structures_are_those_of_the_installed_jaxlib():

@@ -115,7 +115,13 @@ def _bound(kernel: Launcher, arguments: Sequence[Any], named: Mapping[str, Any])
     try:
         found = signature.bind(*arguments, **named)
     except TypeError as error:
-        raise ArgumentError(f"{kernel.name}(): {error}") from None
+        text = f"{kernel.name}(): {error}"
+        arrays = [f"argument: '{a.name}'" for a in kernel.arguments if a.kind == "array"]
+        if any(text.endswith(array) for array in arrays):  # perhaps what the caller wants back
+            text += (
+                "\nhelp: for a new array that is written give a jax.ShapeDtypeStruct(shape, dtype)"
+            )
+        raise ArgumentError(text) from None
     found.apply_defaults()
     return dict(found.arguments)
 
