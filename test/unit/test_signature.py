@@ -41,6 +41,7 @@ def test_specs(text: str, expected: Parameter) -> None:
         ("a", "wrong argument spec"),
         ("a:bf17[?]", "unknown dtype 'bf17'; known: "),
         ("a:index", "unknown dtype 'index'"),
+        ("a:float32[?]", "argument 'a': unknown dtype 'float32'; write f32"),
         ("a:f32[]", "wrong size ''"),
         ("a:f32[x]", "wrong size 'x'; expected"),
         ("a:f32[?:0]", "size 0 is out of range"),

@@ -27,7 +27,7 @@ from typing import Any
 from tilec.executable.kernel import CompiledKernel, Facts, Parameter
 from tilec.hardware.target import Feature, find_target
 from tilec.language.parameters import auto
-from tilec.terms.dtypes import BY_NAME, ELEMENT_BYTES
+from tilec.terms.dtypes import BY_ARRAY, BY_NAME, ELEMENT_BYTES
 
 DEFAULT_ALIGNMENT = 16
 """Bytes that a spec promises of a pointer unless it says otherwise: what tensor maps and wide
@@ -71,8 +71,10 @@ def parse_type(name: str, text: str) -> Parameter:
         raise ValueError(f"argument {name!r}: wrong type {text!r}; expected e.g. bf16[?,?] or i32")
     dtype = BY_NAME.get(match["dtype"])
     if dtype is None or dtype.mlir not in ELEMENT_BYTES:
-        known = ", ".join(d for d in BY_NAME if BY_NAME[d].mlir in ELEMENT_BYTES)
-        raise ValueError(f"argument {name!r}: unknown dtype {match['dtype']!r}; known: {known}")
+        word = match["dtype"]
+        known = f"known: {', '.join(d for d in BY_NAME if BY_NAME[d].mlir in ELEMENT_BYTES)}"
+        told = f"write {BY_ARRAY[word].name}" if word in BY_ARRAY else known
+        raise ValueError(f"argument {name!r}: unknown dtype {word!r}; {told}")
     if match["sizes"] is None and dtype.is_code:
         raise ValueError(f"argument {name!r}: {dtype} comes in arrays, e.g. {dtype}[?,?]")
     if match["sizes"] is None:

@@ -190,7 +190,9 @@ def _declared_spec(declared: DeclaredParameter, spec: Parameter | None) -> Param
         raise ValueError(f"{text} (tl.arrays, tl.flat_arrays)")
     expected = {"array": "array", "scalar": "scalar", "typed": "scalar"}.get(declared.kind)
     if expected is not None and spec.kind != expected:
-        raise ValueError(f"argument {declared.name!r} is an {spec.kind}; expected an {expected}")
+        one = {"array": "an array, e.g. {}:{}[?,?]", "scalar": "a number, e.g. {}:{}"}[expected]
+        wanted = one.format(declared.name, spec.dtype)
+        raise ValueError(f"argument {declared.name!r}: {spec.kind} found, expected {wanted}")
     if dtype is not None and spec.dtype != dtype.mlir:
         raise ValueError(f"argument {declared.name!r} is {spec.dtype}; expected {dtype.mlir}")
     if declared.python is not None and spec.dtype not in _DTYPES_OF[declared.python]:

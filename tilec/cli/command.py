@@ -42,7 +42,7 @@ def _without_command(words: list[str]) -> int:
         prog="tilec",
         description="Compiles tile programs to PTX.",
         epilog="commands:\n"
-        + "\n".join(f"  {name:10}{command.summary}" for name, command in COMMANDS.items())
+        + "\n".join(f"  {name:12}{command.summary}" for name, command in COMMANDS.items())
         + "\n\n`tilec COMMAND --help` explains a command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
