@@ -51,6 +51,30 @@ def test_before_ampere_is_refused_with_the_reason(name: str) -> None:
         find_target("sm_85")
 
 
+CALLED = {
+    "sm_80": ("Ampere", "A100", "8.0", "80", "sm80"),
+    "sm_86": ("RTX 3090", "GeForce RTX 3060 Ti", "A40"),
+    "sm_89": ("L40S", "rtx4090", "ada"),
+    "sm_90a": ("hopper", "NVIDIA H200", "sm_90", "compute_90a", "9.0", "GH200"),
+    "sm_100a": ("B200", "sm_100f", "Blackwell"),
+    "sm_103a": ("gb300", "sm_103"),
+    "sm_121a": ("DGX Spark", "GB10"),
+}
+
+
+@pytest.mark.parametrize(("name", "called"), [(n, c) for n, all_ in CALLED.items() for c in all_])
+def test_what_people_call_a_device_says_its_target(name: str, called: str) -> None:
+    with pytest.raises(ValueError, match=rf"unknown target .*\nhelp: write {name}$"):
+        find_target(called)
+
+
+def test_other_words_are_guessed_or_not() -> None:
+    with pytest.raises(ValueError, match=r"\nhelp: did you mean 'sm_90a'\?$"):
+        find_target("sm_90b")
+    with pytest.raises(ValueError, match=r"sm_121a$"):
+        find_target("gpu")
+
+
 InstallDevice = Callable[[tuple[int, int], int], None]
 
 

@@ -206,6 +206,20 @@ PTX_VERSIONS = (70, 71, 72, 73, 74, 75, 76, 77, 78, 80, 81, 82, 83, 84, 85, 86, 
 """PTX versions (times ten) LLVM 22 can print and sm_80 exists in; the last is the default."""
 
 
+_CALLED = {
+    "sm_80": "ampere|a100|a30",
+    "sm_86": r"a10|a40|rtxa\d000|rtx30\d\d(ti)?",
+    "sm_87": "(jetson)?(agx)?orin",
+    "sm_89": r"ada|l4|l40s?|rtx40\d\d(ti)?",
+    "sm_90a": "hopper|h[12]00|h20|h800|gh200",
+    "sm_100a": "blackwell|g?b200|b100",
+    "sm_103a": "g?b300",
+    "sm_120a": r"rtx50\d\d(ti)?|rtxpro6000(blackwell)?",
+    "sm_121a": "gb10|(dgx)?spark",
+}
+"""What people call devices, in small letters and digits (developer.nvidia.com/cuda-gpus)."""
+
+
 def find_target(name: str) -> Target:
     """The target of that exact name. ValueError names the known ones."""
     refuse_older(name)
@@ -213,7 +227,19 @@ def find_target(name: str) -> Target:
         return TARGETS[name]
     except KeyError:
         text = f"unknown target {name!r}; known: {', '.join(TARGETS)}"
-        raise mistake(ValueError("\n".join([text, *did_you_mean(name, TARGETS)]))) from None
+        meant = _meant(name)
+        notes = [f"help: write {meant}"] if meant else did_you_mean(name, TARGETS)
+        raise mistake(ValueError("\n".join([text, *notes]))) from None
+
+
+def _meant(name: str) -> str | None:
+    """The target of a device, or of a compute capability (9.0, sm_90, compute_90), of that name."""
+    word = re.sub(r"nvidia|geforce|tesla|[^a-z0-9]", "", name.lower())
+    for target in TARGETS.values():
+        number = "(sm|compute)?{}{}[af]?".format(*target.compute_capability)
+        if re.fullmatch(f"{number}|{_CALLED.get(target.name, number)}", word):
+            return target.name
+    return None
 
 
 def check_ptx_version(target: Target, version: int) -> None:
