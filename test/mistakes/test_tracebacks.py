@@ -139,6 +139,16 @@ def test_ipython_shows_less_than_twelve_lines(capsys: pytest.CaptureFixture[str]
     shown = capsys.readouterr().out.rstrip().splitlines()
     assert any("did you mean 'load'?" in line for line in shown)
     assert len(shown) < 12
+    shell.push({"tilec": tilec, "tl": tl})
+    for name, meant in (
+        ("tilec.kernl", "kernel"),
+        ("tl.lod", "load"),
+        ("tilec.ops.matmull", "matmul"),
+    ):
+        shell.run_cell(name)
+        shown = capsys.readouterr().out.rstrip().splitlines()
+        assert shown[-1] == f"help: did you mean '{meant}'?"
+        assert len(shown) < 12
     shells.InteractiveShell.clear_instance()
 
 

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
+from tilec.messages.names import did_you_mean
+
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Any)
@@ -82,12 +84,15 @@ def shortened(error: Exception) -> Exception:
 
 def _in_notebook() -> list[str]:
     """What IPython shows of a mistake, which it notes first (`sys.last_value`): of each of the
-    author's frames the line, then the message. IPython's own way has five lines of each, and ours
-    among them where it raises."""
+    author's frames the line, then the message, and what a misspelt name was meant to be, as Python
+    guesses. IPython's own way has five lines of each, ours among them where it raises, no guess."""
     error: Any = sys.last_value
     shell: Any = sys.modules["IPython"].get_ipython()
     frames = _of_author(error.__traceback__)
-    return shell.InteractiveTB.structured_traceback(type(error), error, frames, context=1)
+    shown = shell.InteractiveTB.structured_traceback(type(error), error, frames, context=1)
+    if not isinstance(error, AttributeError) or error.name is None:
+        return shown
+    return [*shown, *did_you_mean(error.name, dir(error.obj))]
 
 
 def _of_author(found: TracebackType | None) -> TracebackType | None:
