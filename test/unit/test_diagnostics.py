@@ -94,8 +94,14 @@ def test_notes_have_their_word_and_may_have_a_position():
         "help: rename it",
         "k.py:1:1: note: called here",
         "   1 | a",
-        "     | ^",
     ]
+
+
+def test_the_caret_of_a_note_is_left_out_under_the_first_letter():
+    source = "x = 1\n\t if n: y\n"
+    for column, caret in ((3, []), (7, ["     | \t     ^"]), (2, ["     | \t^"])):
+        lines = shown(source, 1, 1, notes=[("here", Location("k.py", 2, column))])
+        assert lines[3:] == [f"k.py:2:{column}: note: here", "   2 | \t if n: y", *caret]
 
 
 def test_an_error_without_a_position():

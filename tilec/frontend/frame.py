@@ -166,6 +166,9 @@ class Frame:
             with self.mlir_location(node):
                 yield
         except Mistake as mistake:
+            # From Python 3.13 on this generator's frame knows who closes it, who holds the mistake:
+            # with its traceback that would be a cycle, which keeps what the kernel was called with.
+            mistake.__traceback__ = None
             raise self.error(node, mistake.message, *mistake.notes) from None
         finally:
             self.node = before

@@ -101,9 +101,8 @@ class CompileError(Exception):
         lines = _headed("error: ", self.message, self.location)
         for note in self.notes:
             text, location = (note, None) if isinstance(note, str) else note
-            lines += _headed(
-                "" if text.startswith(("note: ", "help: ")) else "note: ", text, location
-            )
+            kind = "" if text.startswith(("note: ", "help: ")) else "note: "
+            lines += _without_plain_caret(_headed(kind, text, location))
         return "\n".join(lines)
 
 
@@ -149,6 +148,15 @@ def _headed(kind: str, text: str, location: Location | None) -> list[str]:
     if location is None:
         return [kind + text]
     return [f"{location}: {kind}{text}", *_excerpt(location)]
+
+
+def _without_plain_caret(lines: list[str]) -> list[str]:
+    """The lines of a note without the one of the caret where that is under the first letter: as
+    good as no caret, and tracebacks stay short."""
+    if len(lines) < 3:
+        return lines
+    (_, _, source), (_, _, caret) = (line.partition("| ") for line in lines[1:])
+    return lines[:2] if len(source) - len(source.lstrip()) == len(caret) - 1 else lines
 
 
 def _excerpt(location: Location) -> list[str]:
