@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tilec import jax as jax
     from tilec import language as language
     from tilec import ops as ops
+    from tilec import torch as torch
     from tilec import triton as triton
     from tilec.call.jit import kernel
     from tilec.language.builtin import function
@@ -46,8 +47,8 @@ _LAZY = {
     "InternalError": ("tilec.messages.diagnostics", "InternalError"),
 }
 _PACKAGES = {"language": "tilec.language", "ops": "tilec.ops"}
-# Not in `__all__`: `from tilec import *` must not take the place of JAX's and Triton's names.
-_FOREIGN = {"jax": "tilec.jax", "triton": "tilec.triton"}
+# Not in `__all__`: `from tilec import *` must not take the place of others' own names.
+_FOREIGN = {"jax": "tilec.jax", "torch": "tilec.torch", "triton": "tilec.triton"}
 __all__ = [
     "CompileError",
     "InternalError",
