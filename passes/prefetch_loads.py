@@ -11,7 +11,7 @@ After:    %x0, %x1 = scf.if (%lower < %end) { "tile.load"(%a, %lower), (%a, %low
             work on %v1 ...      "tile.store"(...)
             scf.yield %.., %y0, %y1
           }
-          scf.for %t = %end to %upper step %s ...    (what is left, as before)
+          scf.if (%end < %upper) { ... }    (what is left: all loads, then an scf.if an iteration)
 
 A loop that walks along a sequence does little in an iteration, and waits for what it loads there:
 ptxas moves no load across a store, and unrolls few loops. Copies into buffers would need a barrier
@@ -25,7 +25,9 @@ an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) take
    the tiles before, the loads would need no registers of their own. But a warp has six counters to
    wait for loads with, and ptxas gives all of these the same one: whoever waits for the first tile
    of an iteration would wait for the last load as well, which has just begun (selective scans 161
-   us for 136 and 314 for 262, a recurrence of 2048 channels 391 for 353, H200).
+   us for 136 and 314 for 262, a recurrence of 2048 channels 391 for 353, H200). What is left of
+   the iterations is written out behind its loads, so that it waits for memory once: a row of 6
+   steps is nothing but that.
 3. In a loop of products loads run one iteration ahead, issued in their place: what no ring brings
    (fp8 that goes through registers to be transposed, 4096 cubed, 384 us for 460; decays and values
    of a chunked recurrence, 75 for 88). So do numbers of rows that the loop gathers: it would wait
@@ -67,6 +69,7 @@ from tilec.passes.copies.loads_ahead import (
     AheadLoads,
     ahead_loads,
     are_apart,
+    issue_all,
     issue_behind,
     number_loads,
     tile_loads,
@@ -76,7 +79,7 @@ from tilec.passes.layouts.components import tile_bytes
 from tilec.passes.programs.program_relations import have_uneven_loops, read_their_length
 from tilec.passes.rewriting.loops import find_loops, is_inside, is_program_loop
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.unrolling import unroll
+from tilec.passes.rewriting.unrolling import unroll, write_out
 from tilec.passes.rewriting.walk import find_ops, uses_behind
 from tilec.passes.roles.parts import Part, parts_of
 from tilec.passes.roles.registers import COMPUTE_REGISTERS
@@ -198,6 +201,7 @@ def _prefetch(found: AheadLoads, times: int, context: PassContext) -> None:
         raise InternalError("an unrolled loop has none of its loads")
     first = unrolled.loop.regions[0].blocks[0].operations[0].operation
     issue_behind(unrolled, lambda _: first)
+    write_out(found.loop, times - 1, lambda counters: issue_all(found, counters))
 
 
 def _report(found: AheadLoads, times: int, context: PassContext) -> None:

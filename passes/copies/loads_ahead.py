@@ -28,7 +28,7 @@ one in less than a register: packing them for the next iteration would wait for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlir import ir
@@ -150,6 +150,21 @@ def issue_behind(
     _hand_on(found, body, carried, [mapped[load.results[0]] for load in found.loads])
 
 
+def issue_all(found: AheadLoads, counters: Sequence[ir.Value]) -> list[Mapping[ir.Value, ir.Value]]:
+    """Writes the loads of the iterations at `counters` one behind the other, of which there is the
+    first; for one that there is not its own again. Gives, for each iteration, what is in place of
+    the loads and of what their addresses follow from."""
+    first, upper = counters[0], found.loop.operands[1]
+    argument = found.loop.regions[0].blocks[0].arguments[0]
+    mapped = [{argument: first}]
+    mapped += [{argument: select(less(at, upper), at, first)} for at in counters[1:]]
+    for ops in (found.addresses, found.loads):  # what addresses wait for is asked for at once
+        for op in ops:
+            for one in mapped:
+                clone_mapped(op, one)
+    return [{old: new for old, new in one.items() if old != argument} for one in mapped]
+
+
 def _with_first(found: AheadLoads) -> tuple[ir.Operation, list[ir.Value]]:
     """The loop with what it loads carried, loaded for its first iteration in front of it."""
     lower, upper = list(found.loop.operands)[:2]
@@ -162,11 +177,14 @@ def _with_first(found: AheadLoads) -> tuple[ir.Operation, list[ir.Value]]:
 def _hand_on(
     found: AheadLoads, body: ir.Block, carried: Sequence[ir.Value], following: Sequence[ir.Value]
 ) -> None:
-    """Has the body use what is carried, and carry what follows."""
+    """Has the body use what is carried, and carry what follows; what only the loads needed goes."""
     for load, tile in zip(found.loads, carried, strict=True):
         replace_op(load, tile)
     last = terminator(body)
     replace_yield(last, [*list(last.operands)[: -len(carried)], *following])
+    for op in reversed(found.addresses):
+        if not any(use for result in op.results for use in result.uses):
+            op.erase()
 
 
 def _copy(

@@ -1,23 +1,28 @@
-"""Loops whose bodies hold several iterations of the author's loop, one behind the other."""
+"""Several iterations of the author's loop, one behind the other: in bodies of loops, or in its
+place."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 from mlir import ir
 
-from tilec.passes.rewriting.control import for_loop
+from tilec.passes.rewriting.control import either, for_loop
 from tilec.passes.rewriting.loops import clone_mapped, terminator
-from tilec.passes.rewriting.scalars import binary
+from tilec.passes.rewriting.scalars import binary, less
 
 
 def unroll(loop: ir.Operation, times: int) -> ir.Operation:
     """Puts a loop in front of `loop` (scf.for) that does `times` of its iterations in each of its
-    own, as often as there are so many; `loop` does the rest. Gives the loop in front."""
+    own, as often as there are so many; `loop` does the rest, fewer. Gives the loop in front."""
     lower, upper, step, *inits = loop.operands
     body = loop.regions[0].blocks[0]
     with ir.InsertionPoint(loop), loop.location:
         span = binary("arith.muli", step, times)
-        # Rounded towards zero, so that a loop without iterations has none in either part.
-        turns = binary("arith.divsi", binary("arith.subi", upper, lower), span)
+        # Up to the counter behind the last one. Rounded towards zero, so that a loop without
+        # iterations has none in either part.
+        left = binary("arith.addi", binary("arith.subi", upper, lower), step)
+        turns = binary("arith.divsi", binary("arith.subi", left, 1), span)
         end = binary("arith.addi", lower, binary("arith.muli", turns, span))
         main, block = for_loop([lower, end, span], inits, loop)
     with ir.InsertionPoint(block), loop.location:
@@ -25,6 +30,48 @@ def unroll(loop: ir.Operation, times: int) -> ir.Operation:
     for number, value in enumerate((end, *main.results)):
         loop.operands[number + 2 if number else 0] = value
     return main
+
+
+def write_out(
+    loop: ir.Operation,
+    times: int,
+    known: Callable[[Sequence[ir.Value]], Sequence[Mapping[ir.Value, ir.Value]]],
+) -> None:
+    """Replaces a loop of at most `times` iterations by these, each behind a branch. `known`: writes
+    in front of all of them, where there is one, what of each is known there; from their counters,
+    as values of the body."""
+    lower, upper, step, *inits = loop.operands
+
+    def iterations() -> Sequence[ir.Value]:
+        counters = [lower]
+        for _ in range(times - 1):
+            counters.append(binary("arith.addi", counters[-1], step))
+        carried = list(inits)
+        for at, values in zip(counters, known(counters), strict=True):
+            carried = _one(loop, at, carried, values, None if at == lower else less(at, upper))
+        return carried
+
+    with ir.InsertionPoint(loop), loop.location:
+        results = either(less(lower, upper), iterations, lambda: inits)
+    for old, new in zip(loop.results, results, strict=True):
+        old.replace_all_uses_with(new)
+    loop.erase()
+
+
+def _one(
+    loop: ir.Operation,
+    at: ir.Value,
+    carried: Sequence[ir.Value],
+    known: Mapping[ir.Value, ir.Value],
+    condition: ir.Value | None,
+) -> list[ir.Value]:
+    """The iteration at `at` where there is one, and what is carried on behind it."""
+    body = loop.regions[0].blocks[0]
+
+    def iteration() -> list[ir.Value]:
+        return _clone_iteration(body, [at, *carried], known)
+
+    return iteration() if condition is None else either(condition, iteration, lambda: carried)
 
 
 def _clone_iterations(
@@ -35,9 +82,18 @@ def _clone_iterations(
     for number in range(times):
         if number:
             at = binary("arith.addi", at, step)
-        mapped = dict(zip(body.arguments, [at, *carried], strict=True))
-        *ops, last = body.operations
-        for op in ops:
-            clone_mapped(op.operation, mapped)
-        carried = [mapped.get(value, value) for value in last.operation.operands]
+        carried = _clone_iteration(body, [at, *carried], {})
     ir.Operation.create(terminator(body).name, operands=carried)
+
+
+def _clone_iteration(
+    body: ir.Block, arguments: Sequence[ir.Value], known: Mapping[ir.Value, ir.Value]
+) -> list[ir.Value]:
+    """Writes an iteration of `body` at the insertion point, but for what is `known`; gives what it
+    carries on."""
+    mapped = {**dict(zip(body.arguments, arguments, strict=True)), **known}
+    *ops, last = body.operations
+    for op in ops:
+        if not any(result in known for result in op.operation.results):
+            clone_mapped(op.operation, mapped)
+    return [mapped.get(value, value) for value in last.operation.operands]

@@ -68,3 +68,24 @@ def test_what_an_iteration_writes_the_next_one_reads() -> None:
     shift_down(x)
     np.testing.assert_array_equal(x, np.arange(7)[:, None] + np.zeros(32))
     assert not told(shift_down.compiled(x))
+
+
+@tilec.kernel(grid=lambda y: y.shape[0], device="emulator:check")
+def sum_bags(table: tl.array, rows: tl.array, y: tl.array, B: tl.const):
+    """y[n]: the sum of the rows of `table` that rows[n] numbers."""
+    n = tl.program_id(0)
+    total = tl.zeros(B, tl.f32)
+    for k in tl.range(rows.shape[1]):
+        total += tl.load(table, (tl.load(rows, (n, k), ()), 0), B)
+    tl.store(y, (n, 0), total)
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 23])
+def test_rows_by_numbers_that_the_loop_loads(count: int) -> None:
+    rng = np.random.default_rng(count)
+    table = rng.standard_normal((11, 60), dtype=np.float32)
+    rows = rng.integers(0, 11, (3, count)).astype(np.int32)
+    y = np.full((3, 60), np.nan, np.float32)
+    sum_bags(table, rows, y, B=64)
+    np.testing.assert_allclose(y, table.astype(float)[rows].sum(1), rtol=0, atol=1e-5)
+    assert told(sum_bags.compiled(table, rows, y, B=64)) == ["8 iterations ahead"]

@@ -1,5 +1,6 @@
 // Warps that do not wait for each other: eight iterations a turn, in front of whose work stand the loads of the
-// next turn, from the same tiles in the last turn. What is left of the iterations is as it was.
+// next turn, from the same tiles in the last turn. What is left of the iterations, seven at most, is written out, the
+// loads of all in front, and all but the first behind branches.
 // RUN: tilec opt %s --passes prefetch-loads --target sm_90a --num-warps 1 > %t.once
 // RUN: filecheck %s < %t.once
 // RUN: tilec opt %t.once --passes prefetch-loads --target sm_90a --num-warps 1 | diff %t.once -
@@ -10,7 +11,9 @@
 
 // CHECK-LABEL: func.func @walk(
 // CHECK: %[[SPAN:.*]] = arith.muli %c3, %c8
-// CHECK: %[[LEFT:.*]] = arith.subi %[[N:.*]], %[[P:.*]] : index
+// CHECK: %[[WAY:.*]] = arith.subi %[[N:.*]], %[[P:.*]] : index
+// CHECK: %[[BEHIND:.*]] = arith.addi %[[WAY]], %c3
+// CHECK: %[[LEFT:.*]] = arith.subi %[[BEHIND]], %c1
 // CHECK: %[[TURNS:.*]] = arith.divsi %[[LEFT]], %[[SPAN]]
 // CHECK: %[[ALL:.*]] = arith.muli %[[TURNS]], %[[SPAN]]
 // CHECK: %[[END:.*]] = arith.addi %[[P]], %[[ALL]]
@@ -32,8 +35,27 @@
 // CHECK: %[[TWO:.*]] = arith.mulf %[[ONE]], %[[B]]
 // CHECK: "tile.store"(%[[TWO]]
 // CHECK: scf.yield %{{.*}}, %[[NEXT]],
-// CHECK: scf.for %[[J:.*]] = %[[END]] to %[[N]] step %c3 iter_args(%{{.*}} = %[[MAIN]]#0)
-// CHECK-NEXT: "tile.load"(%arg0, %[[J]], %c0)
+// CHECK: %[[REST:.*]] = arith.cmpi slt, %[[END]], %[[N]]
+// CHECK: %[[ALL:.*]] = scf.if %[[REST]]
+// CHECK: %[[IS1:.*]] = arith.cmpi slt, %[[J1:.*]], %[[N]]
+// CHECK: %[[AT1:.*]] = arith.select %[[IS1]], %[[J1]], %[[END]]
+// CHECK: %[[V0:.*]] = "tile.load"(%arg0, %[[END]], %c0)
+// CHECK: %[[V1:.*]] = "tile.load"(%arg0, %[[AT1]], %c0)
+// CHECK-COUNT-5: "tile.load"(%arg0
+// CHECK-NOT: "tile.load"
+// CHECK: %[[R0:.*]] = arith.mulf %[[MAIN]]#0, %[[V0]]
+// CHECK: "tile.store"(%[[R0]], %arg1, %[[END]], %c0)
+// CHECK: %[[THERE:.*]] = arith.cmpi slt, %[[J1]], %[[N]]
+// CHECK: %[[R1:.*]] = scf.if %[[THERE]]
+// CHECK: %[[MADE:.*]] = arith.mulf %[[R0]], %[[V1]]
+// CHECK: "tile.store"(%[[MADE]], %arg1, %[[J1]], %c0)
+// CHECK: scf.yield %[[MADE]]
+// CHECK: } else {
+// CHECK: scf.yield %[[R0]]
+// CHECK: } else {
+// CHECK: scf.yield %[[MAIN]]#0
+// CHECK-NOT: scf.for
+// CHECK: return
 func.func @walk(%x: !x, %y: !x) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %c3 = arith.constant 3 : index
@@ -55,7 +77,7 @@ func.func @walk(%x: !x, %y: !x) attributes {tile.kernel} {
 // CHECK-COUNT-8: "tile.load"(%arg0
 // CHECK: scf.for
 // CHECK: tile.loads_ahead
-// CHECK: scf.for
+// CHECK: scf.if
 func.func @lengths(%x: !x, %y: !x, %of: memref<?xi32, strided<[1]>>) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -99,6 +121,38 @@ func.func @shares(%x: !x, %of: memref<?xf16, strided<[1]>>, %y: !x) attributes {
     "tile.store"(%next, %y, %i, %c0) {dims = array<i32: 1>, options = {}} : (!t, !x, index, index) -> ()
     scf.yield %next : !t
   }
+  return
+}
+
+// Rows by numbers, of which each is loaded once: in front of the first turn eight and eight, in a turn as many for the
+// next, and for what is left seven numbers, then their seven rows.
+// CHECK-LABEL: func.func @bag(
+// CHECK: scf.if
+// CHECK-COUNT-8: "tile.load"(%arg1
+// CHECK: } else {
+// CHECK: scf.for
+// CHECK-COUNT-8: "tile.load"(%arg0
+// CHECK-NOT: "tile.load"
+// CHECK: tile.loads_ahead
+// CHECK: scf.if
+// CHECK-COUNT-7: "tile.load"(%arg1
+// CHECK-COUNT-7: "tile.load"(%arg0
+// CHECK-NOT: "tile.load"
+// CHECK: return
+func.func @bag(%x: !x, %of: memref<?xi32, strided<[1]>>, %y: !x) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %none = arith.constant dense<0.0> : !t
+  %n = memref.dim %of, %c0 : memref<?xi32, strided<[1]>>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%h = %none) -> (!t) {
+    %e = "tile.load"(%of, %i) {dims = array<i32>, padding = 0 : i32, options = {}} : (memref<?xi32, strided<[1]>>, index) -> tensor<i32, #gpu_tile.layout<"T(32):(0) V():()">>
+    %l = tensor.extract %e[] : tensor<i32, #gpu_tile.layout<"T(32):(0) V():()">>
+    %at = arith.index_cast %l : i32 to index
+    %v = "tile.load"(%x, %at, %c0) {dims = array<i32: 1>, options = {}, padding = 0.0 : f32} : (!x, index, index) -> !t
+    %next = arith.addf %h, %v : !t
+    scf.yield %next : !t
+  }
+  "tile.store"(%r, %y, %c0, %c0) {dims = array<i32: 1>, options = {}} : (!t, !x, index, index) -> ()
   return
 }
 
