@@ -43,13 +43,13 @@ from tilec.passes.layouts.axis_levels import Level as AxisLevel
 from tilec.passes.layouts.axis_levels import (
     Place,
     axis_levels,
-    gathered_layout,
+    gathered_layouts,
     is_nested,
     is_spread_over_warps,
     num_partials,
     partial_layout,
 )
-from tilec.passes.layouts.buffer_layouts import buffer_for
+from tilec.passes.layouts.buffer_layouts import buffer_for, cheapest_buffer
 from tilec.passes.layouts.maps import broadcast_source, expanded, reshaped
 from tilec.passes.layouts.partners import partners
 from tilec.passes.layouts.scan_layout import split_levels
@@ -89,10 +89,10 @@ def _split_reduce(op: tile.ReduceOp, context: PassContext) -> None:
     )
     count = shape(types[0])[op.axis]
     conversions = _conversions(op)
-    own, made = gathered_layout(layout, op.axis, count), [value.type for value in op.outputs]
+    own, made = gathered_layouts(layout, op.axis, count), [value.type for value in op.outputs]
     if conversions:
         rows = layout_of(conversions[0].result)
-        own = expanded(rows, op.axis, count)
+        own = (expanded(rows, op.axis, count),)
         made = [tile_type(shape(v), element(v), layout_attr(rows)) for v in op.outputs]
     gathered = _through_buffers(partials, own)
     final = _with_body(tile.ReduceOp.build(gathered, results=[made], axis=op.axis), op.operation)
@@ -131,7 +131,7 @@ def _split_scan(op: tile.ScanOp, context: PassContext) -> None:
     )
     number = len(op.inputs)
     count = shape(totals_types[0])[op.axis]
-    totals = _through_buffers(scanned[number:], gathered_layout(layout, op.axis, count))
+    totals = _through_buffers(scanned[number:], gathered_layouts(layout, op.axis, count))
     final = _with_body(
         gpu_tile.ScanCarryOp.build(
             scanned[:number],
@@ -325,12 +325,14 @@ def _partial_types(
     return [tile_type(sizes, element(value), encoding) for value in op.inputs]
 
 
-def _through_buffers(partials: Sequence[ir.Value], gathered: Layout) -> list[ir.Value]:
-    """Stores each tile to a buffer of its own and loads it again in the layout `gathered`."""
+def _through_buffers(partials: Sequence[ir.Value], gathered: Sequence[Layout]) -> list[ir.Value]:
+    """Stores each tile to a buffer of its own and loads it again in the layout of those `gathered`
+    that takes least."""
     loaded = []
     for partial in partials:
-        buffer = stored(partial, buffer_for(partial, layout_of(partial), gathered))
-        type_ = tile_type(shape(partial), element(partial), layout_attr(gathered))
+        type_, layout = cheapest_buffer(partial, layout_of(partial), gathered)
+        buffer = stored(partial, type_)
+        type_ = tile_type(shape(partial), element(partial), layout_attr(layout))
         loaded.append(gpu_tile.BufferLoadOp.build(buffer, results=[type_]))
     return loaded
 

@@ -143,10 +143,11 @@ def num_partials(size: int, kept: tuple[Level, ...]) -> int:
 
 
 @lru_cache(maxsize=1024)
-def gathered_layout(layout: Layout, axis: int, count: int) -> Layout:
-    """The layout in which every thread holds all `count` partial results of its rows, the axis
-    fastest."""
+def gathered_layouts(layout: Layout, axis: int, count: int) -> tuple[Layout, ...]:
+    """The layouts in which every thread holds all `count` partial results of its rows: with the
+    axis fastest, as vectors of partial results, and with the rows, as vectors of these."""
     threads = tuple(copies(m.size) if m.dim == axis else m for m in layout.threads)
     values = tuple(mode for mode in layout.values if mode.dim != axis)
     along = (Mode(count, 1, axis),) if count > 1 else ()
-    return normalize(Layout(threads, along + values))
+    orders = (along + values, values + along)
+    return tuple(dict.fromkeys(normalize(Layout(threads, order)) for order in orders))

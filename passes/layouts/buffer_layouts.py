@@ -37,6 +37,24 @@ def buffer_for(
     return BufferType.of(tile, shared)
 
 
+def cheapest_buffer(
+    tile: ir.Value, written: Layout, read: Sequence[Layout]
+) -> tuple[BufferType, Layout]:
+    """The buffer that a tile is written to, and in which of the layouts `read` it is read with the
+    fewest passes and instructions."""
+    bytes_ = byte_width(element(tile))
+    found = {
+        one: choose_shared_layout(shape(tile), bytes_, (written, one), per_instruction=1)
+        for one in read
+    }
+
+    def cost(one: Layout) -> int:
+        return sum(access_cost(found[one], each, bytes_, 1) for each in (written, one))
+
+    layout = min(read, key=cost)
+    return BufferType.of(tile, found[layout]), layout
+
+
 @lru_cache(maxsize=1024)
 def choose_shared_layout(
     shape: tuple[int, ...],

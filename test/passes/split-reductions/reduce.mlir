@@ -81,3 +81,17 @@ func.func @totals_in_every_thread(%x: tensor<128x16xf32, #gpu_tile.layout<"T(4,3
   %c = "gpu_tile.convert_layout"(%y) : (tensor<16xf32, #gpu_tile.layout<"T(4,32):(4@0,0) V(4):(1@0)">>) -> tensor<16xf32, #gpu_tile.layout<"T(128):(0) V(16):(1@0)">>
   return %c : tensor<16xf32, #gpu_tile.layout<"T(128):(0) V(16):(1@0)">>
 }
+
+// Partial results of four columns that a thread holds are read as vectors of these: neighbours in the buffer are columns,
+// as each warp stores them.
+// CHECK-LABEL: @columns
+// CHECK: "gpu_tile.alloc"() {{.*}} -> !gpu_tile.buffer<tensor<8x64xf32>, #gpu_tile.shared<"(8,64):(64,1)">>
+// CHECK: "gpu_tile.buffer_load"(%{{.*}}) {{.*}} -> tensor<8x64xf32, #gpu_tile.layout<"T(16,16):(4@1,0) V(4,8):(1@1,1@0)">>
+func.func @columns(%x: tensor<32x64xf32, #gpu_tile.layout<"T(16,16):(4@1,2@0) V(4,2):(1@1,1@0)">>) -> tensor<64xf32, #gpu_tile.layout<"T(16,16):(4@0,0) V(4):(1@0)">> attributes {tile.kernel} {
+  %y = "tile.reduce"(%x) ({
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.addf %p, %q : f32
+    gpu.yield %r : f32
+  }) {axis = 0 : i32} : (tensor<32x64xf32, #gpu_tile.layout<"T(16,16):(4@1,2@0) V(4,2):(1@1,1@0)">>) -> tensor<64xf32, #gpu_tile.layout<"T(16,16):(4@0,0) V(4):(1@0)">>
+  return %y : tensor<64xf32, #gpu_tile.layout<"T(16,16):(4@0,0) V(4):(1@0)">>
+}
