@@ -8,7 +8,9 @@ After:    %p = "gpu_tile.warp_reduce"(%x) ({...}) {axis = 0}        one partial 
           %y = "tile.reduce"(%q) ({...}) {axis = 0}                 all partials in each thread
 
 1. A reduce whose axis stays inside warps is left alone, and so is such a scan.
-2. A scan becomes warp_scan, the totals' way through a buffer, and scan_carry.
+2. A scan becomes warp_scan, the totals' way through a buffer, and scan_carry. A reduction of the
+   same tile behind it combines the totals that threads have for that: running sums and what is
+   carried on from a step to the next meet once.
 3. A take stores its source and gathers from the buffer; so does an exchange of elements that lie in
    different warps (`layouts/partners.py`), others are left alone. What a thread holds of neighbours
    moves as vectors: a dimension of their own, along which registers change places.
@@ -32,7 +34,7 @@ from math import gcd
 from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
-from tilec.dialects.def_use import only_use
+from tilec.dialects.def_use import of_kind, only_use
 from tilec.dialects.gpu_tile.types import buffer_of, layout_attr, layout_of
 from tilec.dialects.types import element, shape
 from tilec.dialects.types import tile as tile_type
@@ -55,7 +57,7 @@ from tilec.passes.layouts.partners import partners
 from tilec.passes.layouts.scan_layout import split_levels
 from tilec.passes.rewriting.buffers import stored
 from tilec.passes.rewriting.loops import behind, carried_by
-from tilec.passes.rewriting.op_tables import OpMap
+from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.scalars import binary, constant
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import find_ops, kernels, ops_named
@@ -69,12 +71,17 @@ zeroed and added up in a few instructions a thread."""
 def split_reductions(module: ir.Module, context: PassContext) -> None:
     """Routes reductions, scans and exchanges across warps, takes and histograms through shared
     memory."""
-    found = ops_named(module.operation, _RULES)
+    found = ops_named(module.operation, (_SCAN, *_RULES))
     for function in kernels(module):
         _begin_together(function)
-    for op in found:
+    twins = OpMap((op, _twins(op.opview)) for op in found if op.name == _SCAN)
+    known = OpSet(twin for scan in twins for twin in twins[scan])
+    for op in [each for each in found if each not in known]:
         with ir.InsertionPoint(op), op.location:
-            _RULES[op.name](op.opview, context)
+            if op.name == _SCAN:
+                _split_scan(op.opview, twins[op], context)
+            else:
+                _RULES[op.name](op.opview, context)
 
 
 def _split_reduce(op: tile.ReduceOp, context: PassContext) -> None:
@@ -114,7 +121,18 @@ def _conversions(op: tile.ReduceOp) -> list[gpu_tile.ConvertLayoutOp]:
     return found if layouts.pop().num_values <= layout_of(op.outputs[0]).num_values else []
 
 
-def _split_scan(op: tile.ScanOp, context: PassContext) -> None:
+def _twins(scan: tile.ScanOp) -> list[ir.Operation]:
+    """The reductions behind a scan across warps in its block that combine the same."""
+    if not is_spread_over_warps(layout_of(scan.inputs[0]), scan.axis):
+        return []
+    users = [use.owner for use in scan.inputs[0].uses]
+    found = [one for one in of_kind(users, tile.ReduceOp) if scan.combines_as(one)]
+    order = OpMap((view.operation, n) for n, view in enumerate(scan.operation.block.operations))
+    at = order[scan.operation]
+    return [one.operation for one in found if order.get(one.operation, 0) > at]
+
+
+def _split_scan(op: tile.ScanOp, twins: Sequence[ir.Operation], context: PassContext) -> None:
     layout = layout_of(op.inputs[0])
     if not is_spread_over_warps(layout, op.axis):
         return
@@ -143,6 +161,10 @@ def _split_scan(op: tile.ScanOp, context: PassContext) -> None:
         op.operation,
     )
     _report(op, context, "scan", count)
+    for twin in twins:
+        made = [value.type for value in twin.results]
+        whole = tile.ReduceOp.build(totals, results=[made], axis=op.axis)
+        replace_op(twin, *_with_body(whole, twin))
     replace_op(op, *final)
 
 
@@ -354,9 +376,9 @@ def _report(op: tile.ReduceOp | tile.ScanOp, context: PassContext, what: str, co
     )
 
 
+_SCAN = tile.ScanOp.OPERATION_NAME
 _RULES = {
     tile.ReduceOp.OPERATION_NAME: _split_reduce,
-    tile.ScanOp.OPERATION_NAME: _split_scan,
     tile.TakeOp.OPERATION_NAME: _split_take,
     tile.ExchangeOp.OPERATION_NAME: _split_exchange,
     tile.HistogramOp.OPERATION_NAME: _split_histogram,

@@ -51,6 +51,24 @@ class Combining(Op, pure=True):
     axis = Attribute(INT)
     body = Region()
 
+    def combines_as(self, other: Combining) -> bool:
+        """Whether another op combines the same elements along the same axis by the same region."""
+        same = list(self.inputs) == list(other.inputs) and self.axis == other.axis
+        return same and _numbered(self.body) == _numbered(other.body)
+
+
+def _numbered(body: ir.Block) -> list[tuple[Any, ...]]:
+    """What the ops of a region are, and where each operand comes from: equal for equal regions."""
+    known = {value: number for number, value in enumerate(body.arguments)}
+    found = []
+    for view in body.operations:
+        op = view.operation
+        # What comes from outside is itself.
+        operands = [known.get(value, value) for value in op.operands]
+        found.append((op.name, operands, dict(op.attributes.items()), [r.type for r in op.results]))
+        known |= {result: len(known) + number for number, result in enumerate(op.results)}
+    return found
+
 
 class ReduceOp(Combining, name="reduce"):
     """Combines all elements along `axis`, in any order; the region must be associative.

@@ -20,3 +20,35 @@ func.func @across_warps(%x: tensor<1000xi32, #gpu_tile.layout<"T(128):(4@0) V(4,
   }) {axis = 0 : i32, reverse = true} : (tensor<1000xi32, #gpu_tile.layout<"T(128):(4@0) V(4,2):(1@0,512@0)">>) -> tensor<1000xi32, #gpu_tile.layout<"T(128):(4@0) V(4,2):(1@0,512@0)">>
   return
 }
+
+// What a loop carries on is the sum of the totals, which threads have; another reduction has partial results of its own.
+// CHECK-LABEL: @carried
+// CHECK: "gpu_tile.warp_scan"
+// CHECK: %[[T:.*]] = "gpu_tile.buffer_load"(%{{.*}}) {{.*}} -> tensor<4x8xi32, #gpu_tile.layout<"T(8,16):(1@1,0) V(4):(1@0)">>
+// CHECK: "gpu_tile.scan_carry"
+// CHECK: %[[SUM:.*]] = "tile.reduce"(%[[T]]) ({
+// CHECK: arith.addi
+// CHECK: "gpu_tile.warp_reduce"
+// CHECK: arith.maxsi
+// CHECK: %[[MOST:.*]] = "tile.reduce"
+// CHECK: return %{{.*}}, %[[SUM]], %[[MOST]]
+!x = tensor<16x8xi32, #gpu_tile.layout<"T(8,16):(1@1,1@0) V():()">>
+!r = tensor<8xi32, #gpu_tile.layout<"T(8,16):(1@0,0) V():()">>
+func.func @carried(%x: !x) -> (!x, !r, !r) {
+  %y = "tile.scan"(%x) ({
+  ^bb0(%p: i32, %q: i32):
+    %r = arith.addi %p, %q : i32
+    gpu.yield %r : i32
+  }) {axis = 0 : i32, reverse = false} : (!x) -> !x
+  %sum = "tile.reduce"(%x) ({
+  ^bb0(%p: i32, %q: i32):
+    %r = arith.addi %p, %q : i32
+    gpu.yield %r : i32
+  }) {axis = 0 : i32} : (!x) -> !r
+  %most = "tile.reduce"(%x) ({
+  ^bb0(%p: i32, %q: i32):
+    %r = arith.maxsi %p, %q : i32
+    gpu.yield %r : i32
+  }) {axis = 0 : i32} : (!x) -> !r
+  return %y, %sum, %most : !x, !r, !r
+}
