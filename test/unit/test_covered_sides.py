@@ -44,6 +44,9 @@ def test_rows_take_tiles_of_their_pieces(shape: tuple[int, int], tile: dict[str,
         ((400, 18), {"BM": 32, "BN": 32}),
         ((3, 700), {"BM": 4, "BN": 256}),
         ((2, 5), {"BM": 2, "BN": 8}),
+        ((5000, 1), {"BM": 1024, "BN": 1}),
+        ((1, 5000), {"BM": 1, "BN": 1024}),
+        ((1, 1), {"BM": 1, "BN": 1}),
     ],
 )
 def test_what_one_side_leaves_goes_to_the_other(

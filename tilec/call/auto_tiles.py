@@ -191,9 +191,9 @@ class AutoTiles:
         usual = self._usual.covering if self._has_grid else {}
         walked = self._usual.walked(call, tuple(usual))
 
-        def grid_of(sides: Mapping[str, int]) -> tuple[int, ...] | None:
+        def grid_of(sides: Mapping[str, int], least: int) -> tuple[int, ...] | None:
             program = self._program(tuple((n, sides[n]) for n in self._usual.values), context)
-            arguments = call.arguments(self._parameters)
+            arguments = call.with_axes_of(least).arguments(self._parameters)
             try:
                 return None if program is None else launch_work(program, arguments).grid
             except ValueError:  # more programs than a grid has, of tiles of one

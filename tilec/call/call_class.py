@@ -9,7 +9,7 @@ row that begins inside of a line of the caches takes part of one more.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilec.costs.dot_work import Memory
@@ -53,6 +53,14 @@ class CallClass:
         figures = {name: getattr(self.machine, name) for name in FIGURES}
         most = ", no larger ones" if self.is_most else ""
         return f"{self.sizes}{most}, rows at {self.pitches} on {figures}"
+
+    def with_axes_of(self, least: int) -> CallClass:
+        """The same of arrays without shorter axes."""
+        sizes = (
+            tuple(max(least, n) for n in one) if isinstance(one, tuple) else one
+            for one in self.sizes
+        )
+        return replace(self, sizes=tuple(sizes))
 
     def arguments(self, parameters: Sequence[Parameter]) -> dict[str, Any]:
         """Arguments of this class by name, arrays without memory behind."""

@@ -18,6 +18,10 @@ LEAST_WALKED = 16
 """Elements of a step down columns at least: sums of segments of 4 rows in tiles of 16 x 64 take 2.2
 us, of 8 x 64 2.6, of 32 x 64 2.8 (140 segments of 136 f32, H200)."""
 
+GridOf = Callable[[Mapping[str, int], int], Sequence[int] | None]
+"""The grid of programs with such sides where arrays have no axis shorter than so many elements;
+None where there is none."""
+
 
 def covering(
     usual: Mapping[str, int], lengths: Mapping[str, int], walked: Collection[str] = ()
@@ -49,21 +53,33 @@ def covering(
 def covered_lengths(
     usual: Mapping[str, int],
     walked: Mapping[str, int | None],
-    grid_of: Callable[[Mapping[str, int]], Sequence[int] | None],
+    grid_of: GridOf,
 ) -> dict[str, int]:
     """How many elements all programs cover along each side together, where that is one size of the
-    grid, which is as long as that where a side is 1; or what is `walked` along. `grid_of`: the grid
-    of programs with these sides, None where there are none."""
+    grid, which is as long as that where a side is 1; or what is `walked` along."""
     lengths = {name: length for name, length in walked.items() if length is not None}
     for name, side in usual.items():
         if name in walked:
             continue
-        by_one, by_more = (grid_of({**usual, name: n}) for n in (1, 2 * side))
-        if by_more is not None and by_one is not None:
-            sizes = [pair for pair in zip(by_more, by_one, strict=True) if pair[0] != pair[1]]
-            if len(sizes) == 1 and -(-sizes[0][1] // (2 * side)) == sizes[0][0]:
-                lengths[name] = sizes[0][1]
+        # One element takes one program whatever the side is: longer axes say whose it is.
+        longer, pairs = (_by_one_and_more(usual, name, n, grid_of) for n in (2 * side + 1, 0))
+        decided = [axis for axis, (by_one, by_more) in enumerate(longer) if by_one != by_more]
+        if len(decided) != 1 or not pairs:
+            continue
+        (by_one, by_more), *others = pairs.pop(decided[0]), *pairs
+        if all(one == more for one, more in others) and -(-by_one // (2 * side)) == by_more:
+            lengths[name] = by_one
     return lengths
+
+
+def _by_one_and_more(
+    usual: Mapping[str, int], name: str, least: int, grid_of: GridOf
+) -> list[tuple[int, int]]:
+    """Each size of the grid where a side is 1, and where it is twice the usual one; none where
+    there is no such grid."""
+    found = [grid_of({**usual, name: side}, least) for side in (1, 2 * usual[name])]
+    by_one, by_more = ([] if grid is None else grid for grid in found)
+    return list(zip(by_one, by_more, strict=False))
 
 
 def covering_reasons(
