@@ -78,10 +78,12 @@ def _why_whole(function: ir.Operation) -> str | None:
 
 
 def _loaded_bytes(function: ir.Operation) -> int:
-    """Of the largest tile that a program loads of each array."""
+    """Of the largest tile that a program loads of each array; single numbers are none."""
     largest: dict[ir.Value, int] = {}
     for op in find_ops(function, tile.LoadOp):
         moved = op.opview.result
+        if not shape(moved):
+            continue
         bytes_ = prod(shape(moved)) * max(8, bit_width(element(moved))) // 8
         largest[op.opview.src] = max(bytes_, largest.get(op.opview.src, 0))
     return sum(largest.values())

@@ -55,7 +55,10 @@ def longest_row() -> int:
 
 
 def row_tile(columns: int) -> int:
-    """Elements of a tile that keeps a row, of parts for each CTA of a cluster if it is long."""
+    """Elements of a tile that keeps a row, of parts for each CTA of a cluster if it is long, with
+    one for each lane of a warp if it is short."""
+    if columns <= 128:
+        return max(32, 1 << (columns - 1).bit_length())
     part = 128 if columns <= LONGEST_TILE else 256
     return tl.cdiv(columns, part) * part
 
