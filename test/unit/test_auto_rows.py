@@ -10,6 +10,7 @@ from tile_shapes import H200, HOPPER, array, soften, taken
 
 import tilec
 import tilec.language as tl
+from tilec.call.auto_constants import SHORT_STREAMED, STREAMED
 from tilec.call.specialization import specialize
 from tilec.costs.launch_work import work_of
 from tilec.costs.model import predict
@@ -85,7 +86,7 @@ def test_rows_that_memory_begins_take_twice_their_mean(rows: int, elements: int,
     }
     assert taken(segment_sums, {**values, "B": tl.auto})[0] == {"B": tile}
     longer = {**values, "values": array(rows * 400, dtype="f32")}
-    assert taken(segment_sums, {**longer, "B": tl.auto})[0]["B"] >= 1024
+    assert taken(segment_sums, {**longer, "B": tl.auto})[0]["B"] in (*SHORT_STREAMED, *STREAMED)
 
 
 def test_results_of_short_rows_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +105,9 @@ def test_results_of_short_rows_are_right(monkeypatch: pytest.MonkeyPatch) -> Non
     np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-4)
 
 
-def test_loops_down_columns_take_tiles_of_64_columns() -> None:
+def test_loops_down_few_columns_take_narrow_tiles() -> None:
+    """Eight programs of 64 columns would have little under way."""
+
     @tilec.kernel(grid=lambda y, BN: tl.cdiv(y.shape[0], BN))
     def add_rows(x: tl.array, y: tl.array, BM: tl.const = tl.auto, BN: tl.const = tl.auto):
         n, acc = tl.program_id(0) * BN, tl.zeros((BM, BN), tl.f32)
@@ -113,7 +116,7 @@ def test_loops_down_columns_take_tiles_of_64_columns() -> None:
         tl.store(y, n, tl.sum(acc, 0))
 
     values = {"x": array(4096, 512, dtype="f16"), "y": array(512, dtype="f32")}
-    assert taken(add_rows, {**values, "BM": tl.auto, "BN": tl.auto})[0] == {"BM": 64, "BN": 64}
+    assert taken(add_rows, {**values, "BM": tl.auto, "BN": tl.auto})[0] == {"BM": 512, "BN": 16}
 
 
 def test_what_programs_read_again_comes_from_memory_where_it_is_too_much() -> None:

@@ -11,11 +11,11 @@ from tile_shapes import H200, HOPPER, array, choices, product
 
 import tilec
 import tilec.language as tl
-from tilec.call.auto_tiles import Tiles
 from tilec.call.call_class import CallClass, any_class, class_of, class_of_specs, size_class
 from tilec.call.jit import Kernel
 from tilec.call.shared_code import SharedCode
 from tilec.call.specialization import specialize
+from tilec.call.tile_choice import Tiles
 from tilec.examples.matmul import matmul
 from tilec.executable.kernel import CompiledKernel
 from tilec.ops.attention_kernel import attention
@@ -119,7 +119,8 @@ def test_a_kernel_is_shared_where_the_same_choices_led_to_it() -> None:
         def compile_() -> CompiledKernel:
             compiled.append(taken)
             decisions = [{"about": "constant", "chosen": "B", "why": "first"}, {"about": "fit"}]
-            made = CompiledKernel("k", "sm_90a", "", (), None, 32, 0, 32, dict(taken.chosen))
+            threads = 32 * (taken.warps or 1)
+            made = CompiledKernel("k", "sm_90a", "", (), None, threads, 0, 32, dict(taken.chosen))
             return replace(made, report={"decisions": decisions})
 
         return code.find("key", order, compile_)
@@ -131,6 +132,10 @@ def test_a_kernel_is_shared_where_the_same_choices_led_to_it() -> None:
     assert compiled == [b, b, c]
     told = find([b, a], b).report["decisions"]
     assert [entry.get("why") for entry in told] == ["32: why", None]
+    wide = replace(a, warps=4)
+    assert find([a], a).threads == 32
+    assert find([wide], wide).threads == find([wide, b], b).threads == 128
+    assert compiled == [b, b, c, a, wide]
 
 
 def test_classes_with_the_same_tiles_share_one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -55,82 +53,6 @@ def test_what_one_side_leaves_goes_to_the_other(
     check(double_tiles, shape, tile)
 
 
-@tilec.kernel(grid=lambda y, BN: (tl.cdiv(y.shape[1], BN), y.shape[0]))
-def sum_segments(
-    x: tl.array, starts: tl.array, y: tl.array, BM: tl.const = tl.auto, BN: tl.const = tl.auto
-):
-    n, s = tl.program_id(0) * BN, tl.program_id(1)
-    first, end = tl.load(starts, s, ()), tl.load(starts, s + 1, ())
-    segment = tl.window(x, (first, 0), (end - first, x.shape[1]))
-    total = tl.zeros((BN,), tl.f32)
-    for m in tl.range(0, end - first, BM):
-        total += tl.sum(tl.load(segment, (m, n), (BM, BN)), 0)
-    tl.store(y, (s, n), total[None, :])
-
-
-@pytest.mark.parametrize(
-    ("rows", "columns", "tile"),
-    [
-        (9 * 4, 90, {"BM": 16, "BN": 64}),
-        (9 * 12, 30, {"BM": 32, "BN": 32}),
-        (9 * 99, 90, {"BM": 32, "BN": 64}),
-    ],
-)
-def test_steps_down_columns_are_no_longer_than_twice_the_mean(
-    rows: int, columns: int, tile: dict[str, int]
-) -> None:
-    rng = np.random.default_rng()
-    starts = np.sort(np.append(rng.integers(0, rows + 1, 8), [0, rows])).astype(np.int32)
-    x = rng.standard_normal((rows, columns), dtype=np.float32)
-    y = np.full((9, columns), np.nan, np.float32)
-    there = sum_segments.on("emulator:check")
-    there(x, starts, y)
-    expected = [x[i:j].sum(0) for i, j in pairwise(starts)]
-    np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4)
-    found = there.compiled(x, starts, y).constants
-    assert {name: found[name] for name in tile} == tile
-
-
-@tilec.kernel(grid=lambda y, BM: tl.cdiv(y.shape[0], BM))
-def multiply_vector(
-    a: tl.array, x: tl.array, y: tl.array, BM: tl.const = tl.auto, BK: tl.const = tl.auto
-):
-    m = tl.program_id(0) * BM
-    total = tl.zeros((BM, BK), tl.f32)
-    for k in tl.range(0, a.shape[1], BK):
-        total += tl.load(a, (m, k), (BM, BK)) * tl.load(x, k, BK)[None, :]
-    tl.store(y, m, tl.sum(total, 1))
-
-
-@pytest.mark.parametrize(
-    ("shape", "tile"),
-    [
-        ((780, 192), {"BM": 8, "BK": 256}),
-        ((37, 33), {"BM": 32, "BK": 64}),
-        ((5, 3), {"BM": 8, "BK": 4}),
-    ],
-)
-def test_short_rows_that_loops_walk_along_leave_room_for_others(
-    shape: tuple[int, int], tile: dict[str, int]
-) -> None:
-    rng = np.random.default_rng()
-    a, x = (rng.standard_normal(sizes, dtype=np.float32) for sizes in (shape, shape[1]))
-    y = np.full(shape[0], np.nan, np.float32)
-    there = multiply_vector.on("emulator:check")
-    there(a, x, y)
-    expected = a.astype(np.float64) @ x.astype(np.float64)
-    np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4)
-    found = there.compiled(a, x, y).constants
-    assert {name: found[name] for name in tile} == tile
-
-
-def test_long_rows_that_loops_walk_along_leave_the_usual_step() -> None:
-    usual = {"BM": 1, "BK": 2048}
-    for length in (1025, 3000):
-        assert covering(usual, {"BM": 780, "BK": length}, ["BK"]) == usual
-    assert covering(usual, {"BM": 780, "BK": 1024}, ["BK"]) == {"BM": 2, "BK": 1024}
-
-
 def check(kernel: tilec.Kernel, shape: tuple[int, int], tile: dict[str, int]) -> None:
     x = np.random.default_rng().standard_normal(shape, dtype=np.float32)
     y = np.full(shape, np.nan, np.float32)
@@ -139,6 +61,21 @@ def check(kernel: tilec.Kernel, shape: tuple[int, int], tile: dict[str, int]) ->
     np.testing.assert_array_equal(y, 2 * x)
     found = there.compiled(x, y).constants
     assert {name: found[name] for name in tile} == tile
+
+
+def test_steps_down_columns_are_no_longer_than_twice_the_mean() -> None:
+    usual = {"BM": 32, "BN": 64}
+    assert covering(usual, {"BM": 8, "BN": 90}, ["BM"]) == {"BM": 16, "BN": 64}
+    assert covering(usual, {"BM": 24, "BN": 30}, ["BM"]) == {"BM": 32, "BN": 32}
+    assert covering(usual, {"BM": 198, "BN": 90}, ["BM"]) == usual
+
+
+def test_short_rows_that_loops_walk_along_leave_room_for_others() -> None:
+    usual = {"BM": 1, "BK": 2048}
+    assert covering(usual, {"BM": 780, "BK": 192}, ["BK"]) == {"BM": 8, "BK": 256}
+    assert covering(usual, {"BM": 780, "BK": 1024}, ["BK"]) == {"BM": 2, "BK": 1024}
+    for length in (1025, 3000):
+        assert covering(usual, {"BM": 780, "BK": length}, ["BK"]) == usual
 
 
 def test_tiles_cover_in_as_many_programs_and_span_no_more_elements() -> None:

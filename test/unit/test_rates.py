@@ -29,6 +29,7 @@ FORMULAS = {
     "tilec/costs/computing.py": {"_SCAN"},
     "tilec/call/auto_tiles.py": {"MOST_TILES", "DEEPENED", "BETWEEN", "SHOWN"},
     "tilec/call/ranked_tiles.py": set[str](),
+    "tilec/costs/streams.py": set[str](),
     "tilec/ops/product_facts.py": set[str](),
     "tilec/ops/product_work.py": {
         "MOST_WAITING",

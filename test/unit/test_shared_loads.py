@@ -10,11 +10,11 @@ from hopper_kernels import decisions
 
 import tilec
 import tilec.language as tl
-from tilec.call.auto_tiles import Tiles
 from tilec.call.call_class import class_of
 from tilec.call.jit import Kernel
 from tilec.call.shared_code import SharedCode
 from tilec.call.specialization import Specialization, specialize
+from tilec.call.tile_choice import Tiles
 from tilec.costs.launch_work import launch_work
 from tilec.costs.machine import usual_machine
 from tilec.dialects.context import make_context

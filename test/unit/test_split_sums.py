@@ -15,11 +15,11 @@ from shares import modes
 import tilec
 import tilec.language as tl
 import tilec.ops
-from tilec.call.auto_tiles import Tiles
 from tilec.call.call_class import class_of
 from tilec.call.jit import Kernel
 from tilec.call.shared_code import SharedCode
 from tilec.call.specialization import specialize
+from tilec.call.tile_choice import Tiles
 from tilec.costs.dot_work import Memory
 from tilec.costs.machine import usual_machine
 from tilec.costs.model import predict

@@ -10,7 +10,9 @@ all others, the fastest first, for where lowering shows that it spills or starve
 
 Loops along rows that one tile holds get that tile (`short_rows.py`), in front of all others; where
 several walk along the same rows and none is longer in any launch, up to what a cluster keeps. So do
-elementwise tiles with sides as short as what they cover (`covered_sides.py`).
+elementwise tiles with sides as short as what they cover (`covered_sides.py`). Tiles that loops walk
+on by beside other dimensions have many shapes (`streamed_sides.py`), ranked with their warps: what
+is known to be good stays where others promise too little, `StreamRates.gain`.
 
 Columns between powers of two (96, 160, 192, 224) are tried last, with the rows of the fastest,
 where columns are loaded as they are: they can bring the number of programs below that of
@@ -37,7 +39,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any
@@ -47,19 +48,21 @@ from mlir import ir
 from tilec.call.auto_constants import NARROW_SIDES, AutoConstants
 from tilec.call.call_class import CallClass, any_class, size_class
 from tilec.call.covered_sides import covered_lengths, covering, covering_reasons
-from tilec.call.ranked_tiles import Ranked, by_engine, rank
+from tilec.call.ranked_tiles import Ranked, by_engine, rank, rank_stream
 from tilec.call.short_rows import FEW_EACH, LONGEST_OF_FEW
 from tilec.call.specialization import Specialization
+from tilec.call.streamed_sides import PROMISING, shapes, sizes
+from tilec.call.tile_choice import Constants, Point, Tiles, label_of, tiles_of
 from tilec.compile.row_walks import HeldAxis, keeps_row
 from tilec.costs.kernel_work import ProgramWork, read_program
 from tilec.costs.launch_work import launch_work
 from tilec.costs.machine import Machine, usual_machine
-from tilec.costs.work import ALONE, Work
+from tilec.costs.work import Work
 from tilec.dialects.context import make_context
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.hardware.target import Target
 from tilec.messages.diagnostics import CompileError
-from tilec.terms.demands import CHOSEN_CLUSTER, CLUSTER, PARTS, SUM_PARTS
+from tilec.terms.demands import PARTS
 from tilec.terms.tile_sizes import LEAST_DEEP_SLOTS
 
 MOST_TILES = 24
@@ -76,32 +79,6 @@ SHOWN = 6
 Build = Callable[..., ir.Module]
 Context = Callable[[], ir.Context]
 """Makes MLIR's context where something is built: it takes as long as a small kernel."""
-Constants = tuple[tuple[str, int], ...]
-Point = tuple[Constants, int]
-"""Values of the constants, and in how many parts programs are summed."""
-
-
-@dataclass(frozen=True)
-class Tiles:
-    """Values of the `tl.auto` constants, and for each the reason; in the report as it stands.
-    `holds_rows`: whether they hold the rows that loops walk along; `held`: what these are, where no
-    launch brings longer ones and loops go round once; `few`: how many CTAs may work on a row of
-    its few programs; `parts`: in how many parts the
-    loop of each program is summed; `cluster`: programs that load together what they share."""
-
-    chosen: Constants
-    reasons: Mapping[str, str]
-    holds_rows: bool = False
-    held: tuple[HeldAxis, ...] = ()
-    few: int = 0
-    parts: int = 1
-    cluster: tuple[int, int] = ALONE
-
-    @property
-    def demands(self) -> dict[str, Any]:
-        """What is asked of the compiler beside the constants."""
-        parts = {SUM_PARTS.name: self.parts} if self.parts > 1 else {}
-        return parts | ({CLUSTER.name: self.cluster} if self.cluster != ALONE else {})
 
 
 class AutoTiles:
@@ -163,7 +140,7 @@ class AutoTiles:
         whys = [why, *(self._others_reasons(point, first) for point in rest)]
         points = [first, *rest]
         by = (predicted.get(point) if call is not None else None for point in points)
-        ranked = [_tiles(*one) for one in zip(points, whys, by, strict=True)]
+        ranked = [tiles_of(*one) for one in zip(points, whys, by, strict=True)]
         ranked += halved
         ahead = (self._whole, self._short, self._covered)
         found = [] if call is None else [find(call, context) for find in ahead]
@@ -189,7 +166,18 @@ class AutoTiles:
     def _covered(self, call: CallClass, context: Context) -> Tiles | None:
         """The usual elementwise tile with sides as short as what they cover; None where it has."""
         usual = self._usual.covering if self._has_grid else {}
-        walked = self._usual.walked(call, tuple(usual))
+        if self._usual.walked(call, tuple(usual)):
+            return None  # the model ranks these
+        lengths = self._lengths(usual, call, context)
+        if (sides := covering(usual, lengths)) == usual:
+            return None
+        made = tuple((name, sides[name]) for name in self._usual.values)
+        return Tiles(made, covering_reasons(made, lengths)) if self._can_be(made, context) else None
+
+    def _lengths(
+        self, usual: Mapping[str, int], call: CallClass, context: Context
+    ) -> dict[str, int]:
+        """How many elements programs cover, or loops walk along, by each of the `usual` sides."""
 
         def grid_of(sides: Mapping[str, int], least: int) -> tuple[int, ...] | None:
             program = self._program(tuple((n, sides[n]) for n in self._usual.values), context)
@@ -199,11 +187,37 @@ class AutoTiles:
             except ValueError:  # more programs than a grid has, of tiles of one
                 return None
 
-        lengths = covered_lengths(usual, walked, grid_of)
-        if (sides := covering(usual, lengths, walked)) == usual:
-            return None
-        made = tuple((name, sides[name]) for name in self._usual.values)
-        return Tiles(made, covering_reasons(made, lengths)) if self._can_be(made, context) else None
+        return covered_lengths(usual, self._usual.walked(call, tuple(usual)), grid_of)
+
+    def _streamed(self, call: CallClass, context: Context) -> dict[Point, Ranked]:
+        """The shapes of a tile that loops walk on by, but along rows alone; none of others."""
+        usual = self._usual.covering
+        walked = self._usual.walked(call, tuple(usual))
+        if not walked:
+            return {}
+        lengths = self._lengths(usual, call, context)
+
+        values = call.arguments(self._parameters)
+
+        def ranked(
+            tiles: Iterable[Mapping[str, int]], *, is_usual: bool = False
+        ) -> dict[Point, Ranked]:
+            found: dict[Point, Ranked] = {}
+            for sides in tiles:
+                point = tuple((name, sides[name]) for name in self._usual.values)
+                if (program := self._program(point, context)) is not None:
+                    one = rank_stream(program, values, call.machine, is_usual=is_usual)
+                    found[point, 1] = one
+            return found
+
+        rules = covering(usual, lengths, walked)
+        if rules == usual:  # then one of the usual steps
+            steps = self._predictions(self._works(self._candidates, call, context), call)
+            rules = dict(min(steps, key=lambda point: steps[point].us)[0]) if steps else usual
+        found = ranked(shapes(usual, lengths)) | ranked([rules], is_usual=True)
+        first = sorted(found, key=lambda point: found[point].us)[:PROMISING]
+        of_shape = ({name: dict(point[0])[name] for name in usual} for point in first)
+        return ranked(more for shape in of_shape for more in sizes(shape, lengths)) | found
 
     def _doubt(self, point: Point, machine: Machine) -> float:
         """How many times as fast as others a candidate must be predicted to be."""
@@ -237,6 +251,8 @@ class AutoTiles:
         found: dict[Point, Ranked] = {}
         if not self._has_grid:  # only the call knows how many programs there are
             return found
+        if streamed := self._streamed(call, context):
+            return dict(sorted(streamed.items(), key=lambda item: item[1].us))
         works = self._works(self._candidates, call, context)
         works |= self._works(self._narrow(works, call, context), call, context)
         found |= self._predictions(works, call)
@@ -376,9 +392,9 @@ class AutoTiles:
 
     def _reasons(self, first: Point, predicted: Mapping[Point, Ranked]) -> dict[str, str]:
         usual = (tuple(self._usual.values.items()), 1)
-        shown = [f"{_label(t)} {p.us:.4g} us" for t, p in list(predicted.items())[:SHOWN]]
+        shown = [f"{label_of(t)} {p.us:.4g} us" for t, p in list(predicted.items())[:SHOWN]]
         if usual in predicted and usual not in list(predicted)[:SHOWN]:
-            shown.append(f"{_label(usual)} {predicted[usual].us:.4g} us")
+            shown.append(f"{label_of(usual)} {predicted[usual].us:.4g} us")
         names = ", ".join(name for name, _ in usual[0])
         seen = {f"tiles of {names}": f"of {len(predicted)} predicted {'; '.join(shown)}"}
         if first == usual:
@@ -387,7 +403,9 @@ class AutoTiles:
         return {n: f"{v}: {roles[n]}, fastest by prediction" for n, v in first[0]} | seen
 
     def _others_reasons(self, point: Point, first: Point) -> dict[str, str]:
-        return {name: f"{value}: in place of tiles of {_label(first)}" for name, value in point[0]}
+        return {
+            name: f"{value}: in place of tiles of {label_of(first)}" for name, value in point[0]
+        }
 
     def _halved(self) -> Iterator[Tiles]:
         """The usual tiles, the largest side halved each time, until none can be."""
@@ -409,21 +427,3 @@ def _few(programs: int, held: Sequence[HeldAxis], call: CallClass) -> int:
 def _with(tiles: Constants, name: str, value: int) -> Constants:
     """The same but for one constant."""
     return tuple({**dict(tiles), name: value}.items())
-
-
-def _tiles(point: Point, reasons: dict[str, str], ranked: Ranked | None) -> Tiles:
-    """A candidate, in the cluster that makes it faster by more than the model errs, if any."""
-    tiles, parts = point
-    if ranked is None or ranked.cluster == ALONE:
-        return Tiles(tiles, reasons, parts=parts)
-    down, across = ranked.cluster
-    gain = ranked.predictions[ALONE] / ranked.predictions[ranked.cluster]
-    why = f"{down} x {across}: they load together what they share, {gain:.2f} times as fast"
-    told = {CHOSEN_CLUSTER: f"{why} by prediction"}
-    return Tiles(tiles, {**reasons, **told}, parts=parts, cluster=ranked.cluster)
-
-
-def _label(point: Point) -> str:
-    tiles, parts = point
-    sizes = "x".join(str(value) for _, value in tiles)
-    return f"{sizes} in {parts} parts" if parts > 1 else sizes

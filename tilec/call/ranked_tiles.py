@@ -1,28 +1,42 @@
-"""What candidates of `tl.auto` are ranked by: predicted times, by themselves and in clusters."""
+"""What candidates of `tl.auto` are ranked by: predicted times, by themselves and in clusters, and
+of programs without products by their warps.
+
+Where there are many programs with little to load each, one warp a program has as much under way as
+a multiprocessor needs: it meets no other, and no CTA begins for it. Of few programs each needs
+several, which issue more at a time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilec.costs.kernel_work import ProgramWork
 from tilec.costs.launch_work import KernelWork, launch_work
 from tilec.costs.machine import Machine
 from tilec.costs.model import predict
+from tilec.costs.streams import stream_us
 from tilec.costs.work import ALONE, Way, Work
+from tilec.hardware.sizes import WARP_SIZE
 
 CLUSTERS = ((2, 1), (1, 2))
 """Programs along the first axes of the grid that load together what they share."""
+WARPS = (1, 2, 4, 8, 16)
+LEAST_EACH, MOST_EACH = 4, 32
+"""Elements of the largest tile that a thread has, where warps are ranked."""
 
 
 @dataclass(frozen=True)
 class Ranked:
     """Predicted microseconds of a candidate, by its cluster (`predictions`), and how many times as
-    fast as one by itself a cluster must be (`gain`)."""
+    fast as one by itself a cluster must be (`gain`); and as others it must be (`doubt`). `warps`:
+    those of a program; None where rules say (`compile/program_size.py`)."""
 
     predictions: Mapping[tuple[int, int], float]
     gain: float
+    doubt: float = 1.0
+    warps: int | None = None
 
     @property
     def cluster(self) -> tuple[int, int]:
@@ -32,7 +46,7 @@ class Ranked:
     @property
     def us(self) -> float:
         """What it is ranked by."""
-        return self._doubted(self.cluster)
+        return self.doubt * self._doubted(self.cluster)
 
     def _doubted(self, cluster: tuple[int, int]) -> float:
         return self.predictions[cluster] * (1 if cluster == ALONE else self.gain)
@@ -50,6 +64,21 @@ def rank(
     if parts == 1 and program.may_share and by_engine(work):
         us |= _clustered(program, arguments, machine)
     return Ranked(us, machine.rates.shared_gain)
+
+
+def rank_stream(
+    program: ProgramWork, arguments: Mapping[str, Any], machine: Machine, *, is_usual: bool
+) -> Ranked:
+    """Predicts the launch of a program whose loops load and multiply nothing, with the warps that
+    make it the fastest; where it `is_usual` with those of rules, which are known to be good."""
+    work, rates = launch_work(program, arguments).work, machine.rates.streams
+    fits = [n for n in WARPS if LEAST_EACH <= work.elements // (WARP_SIZE * n) <= MOST_EACH]
+    warps = [program.warps] if is_usual or program.has_warps else [program.warps, *fits]
+    us = {n: stream_us(replace(work, warps=n), machine) for n in warps}
+    first = min(us, key=lambda n: us[n])
+    doubt = 1.0 if is_usual else rates.gain
+    chosen = None if first == program.warps else first
+    return Ranked({ALONE: us[first]}, machine.rates.shared_gain, doubt, chosen)
 
 
 def _clustered(

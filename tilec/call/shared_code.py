@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from tilec.costs.work import ALONE
 from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.sizes import WARP_SIZE
 
 if TYPE_CHECKING:
-    from tilec.call.auto_tiles import Tiles
+    from tilec.call.tile_choice import Tiles
 
 
 class SharedCode:
@@ -32,7 +33,8 @@ class SharedCode:
         for those behind it that were refused then, or a new one. Its report gives the reasons of
         this order. `key`: what else the code depends on."""
         points = [
-            (tiles.chosen, tiles.held, tiles.few, tiles.parts, tiles.cluster) for tiles in order
+            (tiles.chosen, tiles.held, tiles.few, tiles.parts, tiles.cluster, tiles.warps)
+            for tiles in order
         ]
         prefixes = [tuple(points[: n + 1]) for n in range(len(order))]
         in_parts = any(tiles.parts > 1 for tiles in order)
@@ -45,6 +47,8 @@ class SharedCode:
             same = all(found.constants[name] == value for name, value in tiles.chosen)
             same &= not in_parts or found.stripes == tiles.parts
             same &= not in_clusters or found.cluster == (*tiles.cluster, 1)
+            warps = found.threads // (WARP_SIZE * found.programs_per_cta)
+            same &= tiles.warps in (None, warps)
             if same:
                 self._known[key, prefix] = found
                 break

@@ -11,6 +11,7 @@ from mlir import ir
 from tilec.compile.compiler import find_kernel
 from tilec.compile.program_facts import is_needed
 from tilec.compile.program_size import choose_num_warps
+from tilec.compile.row_walks import Walk, walk_of
 from tilec.costs.computing import (
     Source,
     instructions_of,
@@ -42,7 +43,7 @@ from tilec.passes.programs.program_relations import program_axes
 from tilec.passes.programs.shared_loads import why_apart
 from tilec.passes.programs.sum_parts import find_shared, find_sum, why_whole
 from tilec.passes.rewriting.op_tables import OpMap
-from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rewriting.walk import all_ops, find_ops
 from tilec.passes.simplify import simplify
 from tilec.terms.demands import NUM_WARPS, PARTS, STAGES, SUM_PARTS
 
@@ -65,13 +66,15 @@ class Body:
 @dataclass(frozen=True)
 class ProgramWork:
     """What a program of a kernel does. `bodies`: innermost ones first. `loops`: the bounds of each
-    among `scalars`, None for a while loop, which has none. `rule`: for the grid, None where the
-    kernel has none. `accumulators` to `outer_bytes`: as in `Work`. `reads`, `writes`: names of
+    among `scalars`, None for a while loop, which has none. `walks`: what each walks along, None of
+    those that walk along no rows. `rule`: for the grid, None where the
+    kernel has none. `accumulators` to `row_bytes`: as in `Work`. `reads`, `writes`: names of
     arrays; `atomics`: of those that are read and written at once. `stored`: of arrays, the sides of
     the largest tile that a program stores there, one a dimension. `summed`: the number of the loop
     that CTAs share, by how many parts they may sum, empty where they may not; `sums`: 32-bit
     registers of each tile that they add up; `parts`: as many as the author demands, None where that
-    is open. `may_share`: whether clusters may load together what they share."""
+    is open; `has_warps`: whether the author demands so many warps, or products need them.
+    `may_share`: whether clusters may load together what they share."""
 
     parameters: tuple[Parameter, ...]
     target: Target
@@ -80,10 +83,12 @@ class ProgramWork:
     teams: int
     bodies: tuple[Body, ...]
     loops: tuple[Bounds | None, ...]
+    walks: tuple[Walk | None, ...]
     scalars: Scalars
     accumulators: int
     elements: int
     outer_bytes: int
+    row_bytes: int
     reads: frozenset[str]
     writes: frozenset[str]
     atomics: frozenset[str]
@@ -91,6 +96,7 @@ class ProgramWork:
     summed: Mapping[int, int]
     sums: tuple[int, ...]
     parts: int | None
+    has_warps: bool
     may_share: bool
 
 
@@ -102,6 +108,7 @@ def read_program(
     """Reads what programs of the kernel of a `tile` module do."""
     with module.context, ir.Location.unknown():
         function = find_kernel(module, None)
+        walks = [walk_of(op) for op in all_ops(function) if op.name == "scf.for"]  # in windows, too
         if find_ops(function, tile.WindowOp):  # what becomes of them decides what can be in parts
             simplify(module, PassContext(target))
             dissolve_windows(module, PassContext(target))
@@ -118,10 +125,12 @@ def read_program(
             teams_of(function),
             tuple(found.bodies),
             tuple(found.loops),
+            _of_loops(walks, found.loops),
             found.scalars.found(),
             found.accumulators,
             0 if found.accumulators else found.elements,
             found.outer_bytes,
+            found.largest[1],
             frozenset(found.reads),
             frozenset(found.writes),
             frozenset(found.atomics),
@@ -129,8 +138,18 @@ def read_program(
             {parts: found.numbers[loop] for parts, loop in shared.items()},
             tuple(_words(value) for value in outermost.results) if outermost and shared else (),
             demanded(function, SUM_PARTS),
+            demanded(function, NUM_WARPS) is not None or found.accumulators > 0,
             why_apart(function, target) is None,
         )
+
+
+def _of_loops(
+    walks: Sequence[Walk | None], loops: Sequence[Bounds | None]
+) -> tuple[Walk | None, ...]:
+    """What each of the loops walks along, of those that have bounds; nothing where some are gone
+    since that was read."""
+    counted = iter(walks if len(walks) == sum(one is not None for one in loops) else ())
+    return tuple(None if one is None else next(counted, None) for one in loops)
 
 
 def _rule_of(function: ir.Operation, parameters: Sequence[Parameter]) -> GridRule | None:
@@ -178,6 +197,7 @@ class _Found:
     accumulators: int = 0
     elements: int = 0
     outer_bytes: int = 0
+    largest: tuple[int, int] = (0, 0)
     loads: list[ir.Operation] = field(default_factory=list)
     atomics: set[str] = field(default_factory=set)
     stored: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -243,6 +263,7 @@ def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
         _access(view, loop, found)
     elif isinstance(view, Combining):
         loop.work.exchanges += is_needed(op)
+        loop.work.meets |= isinstance(view, tile.ScanOp) or is_needed(op)
         loop.crossed += shape(op.operands[0]) > (WGMMA_M,) and len(shape(op.operands[0])) == 1
     elif op.name != "memref.dim" and not isinstance(view, tile.lists.ListOp):
         # Atomics read and write; of an op nobody told us about the same is assumed.
@@ -261,6 +282,7 @@ def _access(view: ArrayOp, loop: _Loop, found: _Found) -> None:
     _touch(names, view.array, found)
     if view.is_load:
         loop.work.global_bytes += _bytes(view.tile)
+        found.largest = max(found.largest, (_bytes(view.tile), _row_bytes(view.tile)))
         found.reads |= names
         loop.loaded |= {name: loop.loaded.get(name, 0) + _bytes(view.tile) for name in names}
     else:
@@ -289,6 +311,12 @@ def _touch(names: set[str], array: ir.Value, found: _Found) -> None:
 
 def _bytes(value: ir.Value) -> int:
     return prod(shape(value)) * max(8, bit_width(element(value))) // 8
+
+
+def _row_bytes(value: ir.Value) -> int:
+    """Of a tile's last dimension."""
+    sizes = shape(value)
+    return _bytes(value) // prod(sizes[:-1]) if sizes else 0
 
 
 def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:

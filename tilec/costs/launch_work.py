@@ -9,6 +9,7 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.compile.row_walks import Walk
 from tilec.costs.dot_work import Memory
 from tilec.costs.kernel_work import ProgramWork, read_program
 from tilec.costs.operand_work import filled
@@ -17,6 +18,7 @@ from tilec.costs.scalar_values import Numbers, Point
 from tilec.costs.work import ALONE, LoopWork, Way, Work, in_stripes
 from tilec.executable.grid import Grid, check_grid
 from tilec.executable.kernel import Parameter
+from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.hardware.target import Target
 from tilec.runtime.array_list import ArrayList
 from tilec.runtime.arrays import ArrayView
@@ -75,7 +77,7 @@ def launch_work(
     arguments = [_plain(values[parameter.name]) for parameter in program.parameters]
     sizes = _grid_of(program, arguments, grid)
     points = [program.scalars.numbers(Point(arguments, sizes, one)) for one in _some_of(sizes)]
-    trips, lengths, guessed = _all_trips(program, points)
+    trips, lengths, guessed = _all_trips(program, points, arguments)
     if parts in program.summed:
         shared = program.summed[parts]
         trips[shared] = -(-trips[shared] // parts)
@@ -110,6 +112,8 @@ def launch_work(
         sums=program.sums,
         cluster=prod(cluster),
         spread=parts * spread,
+        access_bytes=_access_bytes(arrays),
+        row_bytes=program.row_bytes,
     )
     return KernelWork(work, sizes, program.reads, program.writes)
 
@@ -160,10 +164,18 @@ def _loops(
     for body, trips in zip(program.bodies, around, strict=True):
         iterations = {name: programs * trips / size for name, size in sizes.items()}
         loop = filled(body.work, body.fills, memories, rates, cluster, iterations)
-        loops.append(replace(loop, trips=trips))
+        walk = program.walks[body.around[-1]] if body.around else None
+        uneven = walk is not None and walk.ends is not None
+        ahead = bool(body.around) and not (uneven or loop.meets)
+        loops.append(replace(loop, trips=trips, runs_ahead=ahead, is_uneven=uneven))
     if not any(loop.way is Way.ENGINE for loop in loops):
         return tuple(loops)
     return tuple(replace(loop, leaving_bytes=min(loop.stored_bytes, PANEL_BYTES)) for loop in loops)
+
+
+def _access_bytes(arrays: Mapping[str, ArrayView]) -> int:
+    """Of a vector that begins with every row of all matrices."""
+    return min((VECTOR_BYTES, *(m.alignment for m in _memories(arrays).values())))
 
 
 def _grid_of(program: ProgramWork, arguments: Sequence[Any], grid: Any) -> Grid:
@@ -190,14 +202,15 @@ def _some_of(grid: Grid) -> list[Grid]:
 
 
 def _all_trips(
-    program: ProgramWork, points: Sequence[Numbers]
+    program: ProgramWork, points: Sequence[Numbers], arguments: Sequence[Any]
 ) -> tuple[list[float], list[list[int]], list[str]]:
-    """Iterations of each loop, the mean of some programs, one where bounds are unknown; those of
-    each program, of loops whose bounds are known; and what was guessed."""
+    """Iterations of each loop, the mean of some programs, where memory says how long rows are those
+    of a mean row, one where bounds are unknown; those of each program, of loops whose bounds are
+    known; and what was guessed."""
     means: list[float] = []
     lengths: list[list[int]] = []
     guessed: list[str] = []
-    for bounds in program.loops:
+    for bounds, walk in zip(program.loops, program.walks, strict=True):
         if bounds is None:
             means.append(1)
             guessed.append("a while loop counts as one iteration")
@@ -208,10 +221,23 @@ def _all_trips(
         if len(known) == len(found):
             means.append(_mean(known))
             lengths.append(known)
+        elif points and (length := _mean_row(walk, arguments)) is not None:
+            each = points[0][step] or 1
+            means.append(max(1.0, (length + each / 2) / each))
+            guessed.append("a loop along rows whose length memory says counts as a mean one")
         else:
             means.append(1)
             guessed.append("a loop with bounds unknown before the run counts as one iteration")
     return means, lengths, guessed
+
+
+def _mean_row(walk: Walk | None, arguments: Sequence[Any]) -> float | None:
+    """Elements of a row that a loop walks along, where memory says where rows end: the mean of all.
+    Half a step more is taken for what the last one holds."""
+    if walk is None or walk.ends is None:
+        return None
+    rows = max(1, prod(arguments[walk.ends]) - walk.is_chained)
+    return arguments[walk.number][walk.axis] / rows
 
 
 def _trips(low: int | None, high: int | None, step: int | None) -> int | None:

@@ -218,7 +218,7 @@ def _occupancy(work: Work, shared: int, registers: int, target: Target) -> tuple
     loading = LOAD_WARPS * target.warp_size if work.has_engine else 0
     per_sm = target.shared_bytes + target.shared_bytes_per_cta
     limits = {
-        "CTAs": target.ctas_per_sm,
+        "CTAs": target.threads_per_sm if work.shares_ctas else target.ctas_per_sm,
         "threads": target.threads_per_sm // (threads + loading),
         "registers": target.registers_per_sm
         // (threads * min(registers, target.registers_per_thread)),
@@ -291,7 +291,8 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
     fill += end if work.hides_ends else 0.0
     excess = registers_of(work, machine) / _most_registers(work, target) - 1
     slower = 1 + rates.spilled * max(0.0, excess)
-    each = (max(_together(busy, rates), together) + rates.start / work.teams) * slower
+    start = rates.shared_start if work.shares_ctas else rates.start
+    each = (max(_together(busy, rates), together) + start / work.teams) * slower
     is_waiting = chain * slower + fill > min(occupancy, most) * each
     unit = max(busy, key=lambda name: busy[name])
     # A warp that only loads has the next program's operands there when this one ends.

@@ -8,6 +8,7 @@ from enum import Enum, auto
 from functools import cached_property
 
 from tilec.hardware.ring_stages import sent_together
+from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.hardware.tensor_memory import COLUMNS
 
 ALONE = (1, 1)
@@ -82,7 +83,10 @@ class LoopWork:
     `waiting_products`: how many wait for what is computed from another one's result, which `groups`
     of warps with rows of their own do by themselves; `handed_on`: elements of those products' left
     operands; `exchanges`: reductions whose results an iteration without products waits for;
-    `crossed`: reductions and scans of one with products, across warps.
+    `crossed`: reductions and scans of one with products, across warps; `meets`: whether its
+    threads pass on what they scan or reduce; `runs_ahead`: whether its
+    loads come iterations ahead (`passes/prefetch_loads.py`); `is_uneven`: whether memory says how
+    often it goes round.
     """
 
     trips: float = 1
@@ -114,6 +118,9 @@ class LoopWork:
     handed_on: int = 0
     exchanges: int = 0
     crossed: int = 0
+    meets: bool = False
+    runs_ahead: bool = False
+    is_uneven: bool = False
 
 
 def in_stripes(loop: LoopWork, parts: int) -> LoopWork:
@@ -142,6 +149,8 @@ class Work:
     counts as a program. `sums`: 32-bit registers of each tile that they add up; `sends_words`:
     whether these are sent word by word, since rows of what is stored run down columns of theirs.
     `spread`: how many more or fewer programs may have work, where only memory says which.
+    `access_bytes`: of a thread's accesses at most, as rows begin; `row_bytes`: of the rows of the
+    largest tile that is loaded.
     """
 
     programs: int
@@ -162,6 +171,8 @@ class Work:
     sums: tuple[int, ...] = ()
     sends_words: bool = False
     spread: float = 0
+    access_bytes: int = VECTOR_BYTES
+    row_bytes: int = VECTOR_BYTES
 
     @cached_property
     def columns(self) -> int:
@@ -193,6 +204,12 @@ class Work:
     @property
     def _sends_together(self) -> bool:
         return sent_together([SUM_BYTES * words for words in self.sums])
+
+    @cached_property
+    def shares_ctas(self) -> bool:
+        """Whether programs are of one warp that share CTAs (`passes/pack_programs.py`)."""
+        multiplies = any(loop.flops for loop in self.loops)
+        return self.warps == 1 and not multiplies and not self.has_engine
 
     @cached_property
     def has_engine(self) -> bool:

@@ -92,7 +92,7 @@ CLUSTER = Demand(
     "where rows begin inside of lines of L2 (Hopper)",
     in_ir=_as_tuple,
 )
-CHOSEN_CLUSTER = "clusters of programs"
+CHOSEN_CLUSTER, CHOSEN_WARPS = "clusters of programs", "warps of a program"
 """Among the reasons for what `tl.auto` came to: the cluster is no demand, but chosen as well."""
 CONSUMERS = Demand(
     "consumers",

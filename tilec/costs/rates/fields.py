@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tilec.costs.rates.streams import StreamRates
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # so that what has rates has a hash
 class Rates:
@@ -29,9 +31,10 @@ class Rates:
 
     Waiting, in clocks. `memory_latency`: from a request to its line; `loaded_latency`: the same
     where copy engines of all multiprocessors keep asking, in proportion where fewer do. `start`: a
-    program. `step`: an iteration that waits for a slot of a ring and gives it back, beside what it
-    computes; two teams take half of that each, under the other's products. `cluster_step`: how much
-    more where slots are given back to another CTA.
+    program, `shared_start` where it is the next one of a warp. `step`: an iteration that waits for
+    a slot of a ring and gives it back, beside what it computes; two teams take half of that each,
+    under the other's products. `cluster_step`: how much more where slots are given back to another
+    CTA.
 
     Elements one by one, in clocks for each: `narrow_load` through registers, `narrow_copy` by
     cp.async; `vector_copy`: for each 16 bytes that threads copy beside these. `narrow_store`, and
@@ -90,11 +93,14 @@ class Rates:
     whole loops of products, parts that CTAs sum;
     `shared_gain`: as one CTA a program, programs in clusters that load together what they share.
 
+    `streams`: of programs without products whose loops load (`StreamRates`).
+
     Registers of compiled code. `other_registers`: a thread's, beside accumulators and loaded
     elements; `loaded_registers`: for each element that waits. `spilled`: time for each
     whole register file of a thread that is needed beyond its own.
     """
 
+    streams: StreamRates
     record: str
     tensor_efficiency: float
     warp_mma_speed: float
@@ -110,6 +116,7 @@ class Rates:
     memory_latency: float
     loaded_latency: float
     start: float
+    shared_start: float
     step: float
     cluster_step: float
     narrow_load: float

@@ -40,8 +40,10 @@ of 229944 takes 10.3 us for 34.1, of 142 of 5888 3.8 for 4.8, but of 338 of 1117
 from __future__ import annotations
 
 from tilec.costs.rates.fields import Rates
+from tilec.costs.rates.streams import STREAMS
 
 RATES = Rates(
+    streams=STREAMS,
     record="drawn-products-2026-11-23.json",
     tensor_efficiency=0.88,
     warp_mma_speed=0.48,
@@ -57,6 +59,7 @@ RATES = Rates(
     memory_latency=830,
     loaded_latency=1150,
     start=380,
+    shared_start=60,
     step=55,
     cluster_step=20,
     narrow_load=0.138,
