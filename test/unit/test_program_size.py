@@ -112,6 +112,26 @@ def test_warps(kernel: Kernel, warps: int) -> None:
 
 
 @tilec.kernel(grid=(1,))
+def filtered(x: tl.array, weight: tl.array, y: tl.array, TIMES: tl.const, BIAS: tl.const):
+    """Filters of TIMES elements down 64 columns."""
+    total = tl.zeros((16, 64), x.dtype)
+    if BIAS:
+        total += tl.load(weight, (TIMES, 0), (64,), dims=(1,))[None, :]
+    for k in tl.static_range(TIMES):
+        w = tl.load(weight, (k, 0), (64,), dims=(1,))
+        total += w[None, :] * tl.load(x, (k, 0), (16, 64))
+    tl.store(y, (0, 0), total)
+
+
+@pytest.mark.parametrize(("times", "bias", "warps"), [(4, 1, 2), (4, 0, 8), (1, 1, 8)])
+def test_warps_of_what_loads_more_rows_than_tiles(times: int, bias: int, warps: int) -> None:
+    """A thread loads its part of a row once for all elements that it has below."""
+    specs = ["x:f32[?,?:4;?:4,1]", "weight:f32[?,?:4;?:4,1]", "y:f32[?,?:4;?:4,1]"]
+    compiled = filtered.compile(specs, {"TIMES": times, "BIAS": bias}, target="sm_90a")
+    assert compiled.threads == 32 * warps
+
+
+@tilec.kernel(grid=(1,))
 def dropped(x: tl.array, y: tl.array):
     tl.store(y, 0, tl.where(tl.rand(7, tl.arange(1024)) < 0.5, tl.load(x, 0, 1024), 0.0))
 

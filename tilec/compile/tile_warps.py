@@ -35,7 +35,10 @@ dtypes) 1.01 to 1.02."""
 FEW_READ, SPREAD_BYTES_PER_THREAD = 8, 64
 """The second of a tile that is stored where none that is loaded has more than the first's part of
 its elements: threads wait for the little that they read before they store. Rows of a mean spread
-over tiles of 64 x 64 bf16: 9.5 us with 64 to 256, 10.2 with 32, 12.4 with 16 (H200)."""
+over tiles of 64 x 64 bf16: 9.5 us with 64 to 256, 10.2 with 32, 12.4 with 16 (H200). Also where
+more loads than of several whole tiles are of rows or columns: each thread loads its part of these
+once, for however many elements. Filters of four elements a channel, 7 x 1256 x 384 f32 in tiles of
+16 x 64, take 9.8 us so, 18.3 with 16, 3 x 4096 x 1024 bf16 20.9 and 27.0."""
 ELEMENTWISE_SLOTS_PER_THREAD = 1024
 """Instructions of a thread at most where no threads meet, so that of what takes hundreds an element
 each thread has fewer: dropout of 137344 f16 by a counter, 280 an element, takes 1.57 us in 8 warps
@@ -101,7 +104,10 @@ def elementwise(program: ProgramFacts, lanes: int) -> Wanted | None:
         return None
     once = program.accesses.once
     each = ELEMENTWISE_BYTES_PER_THREAD
+    parts = sum(1 < elements < program.elements for elements in once)
     if once and FEW_READ * max(once) <= program.elements:
+        each = SPREAD_BYTES_PER_THREAD
+    elif parts > program.rows_loaded > 1:
         each = SPREAD_BYTES_PER_THREAD
     elif once and program.rows_loaded - program.rows_numbered <= 1:
         each = min(each * program.bytes // program.narrow_bytes, NARROW_BYTES_PER_THREAD)
