@@ -105,9 +105,7 @@ def elementwise(program: ProgramFacts, lanes: int) -> Wanted | None:
     once = program.accesses.once
     each = ELEMENTWISE_BYTES_PER_THREAD
     parts = sum(1 < elements < program.elements for elements in once)
-    if once and FEW_READ * max(once) <= program.elements:
-        each = SPREAD_BYTES_PER_THREAD
-    elif parts > program.rows_loaded > 1:
+    if (once and FEW_READ * max(once) <= program.elements) or parts > program.rows_loaded > 1:
         each = SPREAD_BYTES_PER_THREAD
     elif once and program.rows_loaded - program.rows_numbered <= 1:
         each = min(each * program.bytes // program.narrow_bytes, NARROW_BYTES_PER_THREAD)

@@ -87,7 +87,8 @@ def launch_work(
     ctas = prod(-(-n // side) * side for n, side in zip(sizes, (*cluster, 1), strict=True))
     busy, spread = _busy(program, ctas, arrays) if skips else (ctas, 0.0)
     busy *= parts
-    loops = _loops(program, around, arrays, cluster, busy)
+    uneven = [_uneven_rows(walk, arguments) for walk in program.walks]
+    loops = _loops(program, around, uneven, arrays, cluster, busy)
     if parts in program.summed:  # which nothing is stored in front of
         loops = tuple(in_stripes(loop, parts) for loop in loops)
     used = program.reads | program.writes
@@ -152,22 +153,22 @@ def _tiles(size: int, side: int) -> int:
 def _loops(
     program: ProgramWork,
     around: Sequence[float],
+    uneven: Sequence[int],
     arrays: Mapping[str, ArrayView],
     cluster: tuple[int, int],
     programs: int,
 ) -> tuple[LoopWork, ...]:
-    """The loops of so many programs, each run so many times (`around`), with the shared memory that
-    results leave through beside rings."""
+    """The loops of so many programs, each run so many times (`around`), of so many rows of uneven
+    length, with the shared memory that results leave through beside rings."""
     rates, memories = rates_of(program.target), _memories(arrays)
     sizes = {name: max(1, _elements(v) * v.element_bytes) for name, v in arrays.items()}
     loops: list[LoopWork] = []
     for body, trips in zip(program.bodies, around, strict=True):
         iterations = {name: programs * trips / size for name, size in sizes.items()}
         loop = filled(body.work, body.fills, memories, rates, cluster, iterations)
-        walk = program.walks[body.around[-1]] if body.around else None
-        uneven = walk is not None and walk.ends is not None
-        ahead = bool(body.around) and not (uneven or loop.meets)
-        loops.append(replace(loop, trips=trips, runs_ahead=ahead, is_uneven=uneven))
+        rows = uneven[body.around[-1]] if body.around else 0
+        ahead = bool(body.around) and not (rows or loop.meets)
+        loops.append(replace(loop, trips=trips, runs_ahead=ahead, uneven_rows=rows))
     if not any(loop.way is Way.ENGINE for loop in loops):
         return tuple(loops)
     return tuple(replace(loop, leaving_bytes=min(loop.stored_bytes, PANEL_BYTES)) for loop in loops)
@@ -234,10 +235,15 @@ def _all_trips(
 def _mean_row(walk: Walk | None, arguments: Sequence[Any]) -> float | None:
     """Elements of a row that a loop walks along, where memory says where rows end: the mean of all.
     Half a step more is taken for what the last one holds."""
+    rows = _uneven_rows(walk, arguments)
+    return arguments[walk.number][walk.axis] / rows if walk is not None and rows else None
+
+
+def _uneven_rows(walk: Walk | None, arguments: Sequence[Any]) -> int:
+    """How many rows a loop walks along one of, where memory says where they end, else 0."""
     if walk is None or walk.ends is None:
-        return None
-    rows = max(1, prod(arguments[walk.ends]) - walk.is_chained)
-    return arguments[walk.number][walk.axis] / rows
+        return 0
+    return max(1, prod(arguments[walk.ends]) - walk.is_chained)
 
 
 def _trips(low: int | None, high: int | None, step: int | None) -> int | None:

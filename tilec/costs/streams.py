@@ -9,7 +9,7 @@ how long rows are, some program has a much longer one: it lasts as long as that 
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, log
 
 from tilec.costs.machine import Machine
 from tilec.costs.work import LoopWork, Work
@@ -25,7 +25,8 @@ def stream_us(work: Work, machine: Machine) -> float:
     busy = rates.next if work.shares_ctas else rates.begin
     busy += sum(loop.trips * _busy(loop, work, machine) for loop in work.loops)
     rounds = max(1.0, each / min(_at_once(work, machine), ceil(each) or 1))
-    clocks = max(rounds * chain, ceil(each) * busy, chain + _longer(work, machine))
+    longest = chain + _longer(work, machine)
+    clocks = max(rounds * chain, ceil(each) * busy, longest) + rates.tail * longest
     computing = clocks / machine.clock_mhz
     memory = work.array_bytes / _dram_bytes(work, machine)
     most, least = max(computing, memory), min(computing, memory)
@@ -74,10 +75,14 @@ def _instructions(loop: LoopWork, work: Work) -> float:
 
 
 def _longer(work: Work, machine: Machine) -> float:
-    """Clocks by which the longest program takes longer than the mean one."""
-    more = machine.rates.streams.longest - 1
-    uneven = [loop for loop in work.loops if loop.is_uneven]
-    return sum(more * (loop.trips - 1 / 2) * _waits(loop, work, machine) for loop in uneven)
+    """Clocks by which the longest program takes longer than the mean one: of rows whose lengths
+    fall off exponentially the longest is as long as the logarithm of their number."""
+    rates, more = machine.rates.streams, 0.0
+    for loop in work.loops:
+        if loop.uneven_rows:
+            times = max(1.0, rates.longest * log(loop.uneven_rows))
+            more += (times - 1) * (loop.trips - 1 / 2) * _waits(loop, work, machine)
+    return more
 
 
 def _dram_bytes(work: Work, machine: Machine) -> float:

@@ -85,8 +85,8 @@ class LoopWork:
     operands; `exchanges`: reductions whose results an iteration without products waits for;
     `crossed`: reductions and scans of one with products, across warps; `meets`: whether its
     threads pass on what they scan or reduce; `runs_ahead`: whether its
-    loads come iterations ahead (`passes/prefetch_loads.py`); `is_uneven`: whether memory says how
-    often it goes round.
+    loads come iterations ahead (`passes/prefetch_loads.py`); `uneven_rows`: how many there are of
+    what it walks along, where memory says how long each is, else 0.
     """
 
     trips: float = 1
@@ -120,7 +120,7 @@ class LoopWork:
     crossed: int = 0
     meets: bool = False
     runs_ahead: bool = False
-    is_uneven: bool = False
+    uneven_rows: int = 0
 
 
 def in_stripes(loop: LoopWork, parts: int) -> LoopWork:
