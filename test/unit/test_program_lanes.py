@@ -15,7 +15,7 @@ from tilec.examples.cross_entropy import cross_entropy, reference
 from tilec.examples.layer_norm import layer_norm
 from tilec.examples.rms_norm import rms_norm
 from tilec.examples.running import poisoned
-from tilec.examples.softmax import softmax
+from tilec.examples.softmax import row_tile, softmax
 from tilec.executable.kernel import CompiledKernel
 from tilec.runtime.emulator_device import RESIDENT_CTAS
 
@@ -52,6 +52,15 @@ def squares(y: tl.array, N: tl.const):
     """y[p]: the sum of N squares from p on."""
     x = (tl.program_id(0) + tl.arange(N)).to(tl.f32)
     tl.store(y, tl.program_id(0), tl.sum(x * x))
+
+
+@tilec.kernel(grid=lambda x: x.shape[0])
+def soften_begun(x: tl.array, lengths: tl.array, y: tl.array, N: tl.const):
+    """Softmax of the first lengths[p] elements of each row of at most N."""
+    p = tl.program_id(0)
+    score = tl.load(x, (p, 0), N).to(tl.f32)
+    score = tl.where(tl.arange(N) < tl.load(lengths, p, ()), score, -tl.inf)
+    tl.store(y, (p, 0), tl.softmax(score).to(y.dtype))
 
 
 def lanes(kernel: CompiledKernel) -> int:
@@ -189,3 +198,22 @@ def test_what_a_row_is_scaled_with_and_rows_that_begin_anywhere() -> None:
     scale = 1 / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
     expected = (wide - wide.mean(1, keepdims=True)) * scale * weight + bias
     np.testing.assert_allclose(y, expected, rtol=4e-3, atol=4e-3)
+
+
+@pytest.mark.usefixtures("crowded")
+def test_a_number_of_each_row_is_no_row() -> None:
+    """128 elements of 4 bytes are as much as 8 lanes load; a length beside them counts as none."""
+    rng = np.random.default_rng()
+    x, y = rng.standard_normal((37, 100), dtype=np.float32), poisoned((37, 100), np.float32)
+    lengths = rng.integers(1, 101, 37).astype(np.int32)
+    there = soften_begun.on("emulator:check")
+    there(x, lengths, y, N=128)
+    score = np.where(np.arange(100) < lengths[:, None], x.astype(np.float64), -np.inf)
+    powers = np.exp(score - score.max(1, keepdims=True))
+    np.testing.assert_allclose(y, powers / powers.sum(1, keepdims=True), rtol=0, atol=1e-5)
+    assert lanes(there.compiled(x, lengths, y, N=128)) == 8
+
+
+def test_softmax_has_tiles_as_short_as_a_lane_each() -> None:
+    tiles = {1: 32, 32: 32, 33: 64, 62: 64, 65: 128, 128: 128, 129: 256, 40000: 40192}
+    assert {columns: row_tile(columns) for columns in tiles} == tiles
