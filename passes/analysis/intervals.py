@@ -100,9 +100,10 @@ def _remainder(operands: Sequence[Interval]) -> Interval:
 
 def modulo(operands: Sequence[Interval]) -> Interval:
     """The rule of the addition in `x % y` as Python has it: a remainder and its divisor, added
-    where their signs differ. Where they do not, the sum is not used, and may be cut off."""
+    where their signs differ, so that the sum is nearer to 0 than the divisor. Where they do not,
+    the sum is not used, and may be cut off."""
     _, (low, high) = operands
-    return min(low, 0), max(high, 0)
+    return min(low + 1, 0), max(high - 1, 0)
 
 
 def _truncated(x: int, y: int) -> int:

@@ -50,3 +50,25 @@ func.func @stripes_and_shifts(%a: memref<?x?xf32, strided<[?, 1]>>, %row: index)
   %x = "tile.load"(%a, %c0, %begin) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (memref<?x?xf32, strided<[?, 1]>>, index, index) -> tensor<32xf32>
   return
 }
+
+// A remainder is less than what it is divided by, also where its sign is the divisor's (`%` of Python): twice of it
+// fits where sizes are below 2^30.
+// CHECK-LABEL: @remainder
+// CHECK-NOT: i64
+// CHECK: "tile.load"
+func.func @remainder(%x: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.index_bits = 32 : i32} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %p = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %n = memref.dim %x, %c1 : memref<?x?xf32, strided<[?, 1]>>
+  %r = arith.remsi %p, %n : index
+  %s = arith.addi %r, %n : index
+  %apart = arith.cmpi slt, %r, %c0 : index
+  %m = arith.select %apart, %s, %r : index
+  %two = arith.muli %m, %c2 : index
+  %at = arith.addi %two, %c1 : index
+  %a = "tile.load"(%x, %c0, %at) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (memref<?x?xf32, strided<[?, 1]>>, index, index) -> tensor<64xf32>
+  "tile.store"(%a, %x, %c0, %c0) {dims = array<i32: 1>, options = {}} : (tensor<64xf32>, memref<?x?xf32, strided<[?, 1]>>, index, index) -> ()
+  return
+}
