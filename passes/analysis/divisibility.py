@@ -131,6 +131,21 @@ def constant_of(value: ir.Value) -> int | None:
     return int(attribute.value) if isinstance(attribute, ir.IntegerAttr) else None
 
 
+def value_and_constant(value: ir.Value) -> tuple[ir.Value, int]:
+    """A scalar integer as another one and the constant that is added to it."""
+    op = defining_op(value)
+    if op is None or op.name not in ("arith.addi", "arith.subi"):
+        return value, 0
+    lhs, rhs = op.operands
+    number, sign = constant_of(rhs), 1 if op.name == "arith.addi" else -1
+    if number is None and sign > 0:
+        lhs, number = rhs, constant_of(lhs)
+    if number is None:
+        return value, 0
+    base, more = value_and_constant(lhs)
+    return base, more + sign * number
+
+
 def number_of(value: ir.Value) -> int | None:
     """The integer that a scalar, or each element of a tile, is known to be, or None."""
     number = constant_element(value)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.tile import DotOp, LoadOp, StoreOp
 from tilec.dialects.types import shape
-from tilec.passes.analysis.divisibility import Divisibility, constant_of, unbounded_dims
+from tilec.passes.analysis.divisibility import Divisibility, unbounded_dims, value_and_constant
 from tilec.passes.analysis.vector_width import contiguous_dim, provable_width
 from tilec.passes.analysis.written_arrays import written_arrays
 from tilec.passes.rewriting.op_tables import OpMap
@@ -57,7 +56,7 @@ def along_rows(load: LoadOp) -> int:
 
 def row_offset(load: LoadOp) -> tuple[ir.Value, int]:
     """A tile's offset along rows as a value and a constant that is added to it."""
-    return _parts(load.offsets[load.dims[along_rows(load)]])
+    return value_and_constant(load.offsets[load.dims[along_rows(load)]])
 
 
 def _look(op: ir.Operation, facts: Divisibility) -> ShiftedLoad | None:
@@ -80,18 +79,3 @@ def _is_in_registers(tile: ir.Value) -> bool:
     """Whether arithmetic and stores alone take a tile: whatever else does may want it elsewhere."""
     users = [use.owner.operation for use in tile.uses]
     return all(is_elementwise(op) or isinstance(op.opview, StoreOp) for op in users)
-
-
-def _parts(offset: ir.Value) -> tuple[ir.Value, int]:
-    """A value and the constant added to it."""
-    op = defining_op(offset)
-    if op is None or op.name not in ("arith.addi", "arith.subi"):
-        return offset, 0
-    lhs, rhs = op.operands
-    number, sign = constant_of(rhs), 1 if op.name == "arith.addi" else -1
-    if number is None and sign > 0:
-        lhs, number = rhs, constant_of(lhs)
-    if number is None:
-        return offset, 0
-    base, more = _parts(lhs)
-    return base, more + sign * number

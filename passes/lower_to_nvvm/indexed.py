@@ -30,7 +30,7 @@ from tilec.passes.lower_to_nvvm.access import (
     word_bits,
 )
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
-from tilec.passes.lower_to_nvvm.values import Array, moved_pointer
+from tilec.passes.lower_to_nvvm.values import Array, moved_pointer, without_constant
 from tilec.passes.rewriting.scalars import binary, both, compare, resized
 
 
@@ -80,19 +80,23 @@ class Elements:
         state, block = self.state, ir.InsertionPoint.current.block
         still: list[ir.Value] = []
         moving: list[ir.Value] = []
+        beyond = 0
         for axis, index in enumerate(indices):
             if axis not in self.array.unbounded:
                 guard = both(guard, _is_inside(index, self.array.sizes[axis], state))
-            for part in _addends(resized(index, state.index), block):
-                term = part
-                if self.array.static_strides[axis] != 1:
-                    term = state.arith("muli", part, self.array.strides[axis])
+            index = resized(index, state.index)
+            unit = self.array.static_strides[axis] == 1
+            if unit:
+                index, more = without_constant(index)
+                beyond += more
+            for part in _addends(index, block):
+                term = part if unit else state.arith("muli", part, self.array.strides[axis])
                 (moving if _block_of(part) == block else still).append(term)
         pointer = self.array.pointer
-        if not (still or moving):
-            return pointer, guard
-        sums = [reduce(_sum, terms) for terms in (still, moving) if terms]
-        return moved_pointer(pointer, reduce(_sum, sums), self.bits), guard
+        if still or moving:
+            sums = [reduce(_sum, terms) for terms in (still, moving) if terms]
+            pointer = moved_pointer(pointer, reduce(_sum, sums), self.bits)
+        return moved_pointer(pointer, beyond, self.bits) if beyond else pointer, guard
 
 
 def _addends(index: ir.Value, block: ir.Block) -> list[ir.Value]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects.gpu_tile.types import BufferType, TensorBuffer
+from tilec.passes.analysis.coordinates import SIZE_LIMIT
+from tilec.passes.analysis.divisibility import value_and_constant
 from tilec.passes.rewriting.scalars import create
 
 
@@ -72,3 +74,13 @@ def moved_pointer(pointer: ir.Value, by: ir.Value | int, bits: int) -> ir.Value:
         elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(bits)),
         rawConstantIndices=ir.DenseI32ArrayAttr.get([by if known else -(2**31)]),
     )
+
+
+def without_constant(index: ir.Value) -> tuple[ir.Value, int]:
+    """An index along neighbours in memory, and what is added to it that an instruction adds to its
+    address by itself: neighbours then share an address.
+
+    That much less than a place in an array is still a number that 32 bits hold (`SIZE_LIMIT`).
+    """
+    base, known = value_and_constant(index)
+    return (base, known) if abs(known) < 2**31 - SIZE_LIMIT else (index, 0)

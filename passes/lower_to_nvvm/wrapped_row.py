@@ -70,7 +70,7 @@ class _Row:
 
     def __post_init__(self) -> None:
         # Made here, so that all branches may use them.
-        _ = self.begin, self.size, self.place.base
+        _ = self.begin, self.size, self.place.anchor
 
     @cached_property
     def dim(self) -> int:
@@ -164,10 +164,10 @@ class _Row:
         """Hides the row's begin and base from LLVM in a block that few threads run. It would
         compute what it finds in the blocks of other accesses, too, once in front of all, a register
         an element."""
-        known = self.begin, self.place.base
-        self.begin, self.place.base = map(_opaque, known)
+        known = self.begin, self.place.anchor
+        self.begin, self.place.anchor = map(_opaque, known)
         yield
-        self.begin, self.place.base = known
+        self.begin, self.place.anchor = known
 
     def _column(self, columns: int) -> ir.Value:
         return self.state.arith("addi", self.begin, columns)
