@@ -76,6 +76,7 @@ class LoadOp(ArrayOp, name="load", in_thread=True):
 
     `wrapped`, from wrap-rows: the tile begins up to 32 bytes in front of its row, so that addresses
     may be aligned; what is in front of column 0 are the tile's last columns.
+    `inside`, from split-edges: the whole tile is known to lie in the array.
 
     Example:
         %t = "tile.load"(%a, %m, %k) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (memref<?x?xbf16, strided<[?, 1]>>, index, index) -> tensor<128x64xbf16>
@@ -86,7 +87,7 @@ class LoadOp(ArrayOp, name="load", in_thread=True):
     result = Result(TILE)
     dims = Attribute(INTS)
     padding = Attribute(SCALAR)
-    options = Attribute(options(cache=one_of(*CACHE_HINTS), wrapped=BOOL), default={})
+    options = Attribute(options(cache=one_of(*CACHE_HINTS), wrapped=BOOL, inside=BOOL), default={})
 
     def check(self) -> str | None:
         if self.padding.type != element(self.result):
@@ -105,7 +106,7 @@ class StoreOp(ArrayOp, name="store"):
     dst = Operand(ARRAY, writes=True)
     offsets = Operand(INDEX, variadic=True)
     dims = Attribute(INTS)
-    options = Attribute(options(cache=one_of(*CACHE_HINTS), wrapped=BOOL), default={})
+    options = Attribute(options(cache=one_of(*CACHE_HINTS), wrapped=BOOL, inside=BOOL), default={})
 
     def check(self) -> str | None:
         return _check_rectangle(self.dst, self.value, self.offsets, self.dims)

@@ -51,7 +51,8 @@ ROUNDS = "tile.rounds"
 LANES = "tile.lanes"
 """Kernel attribute: how many lanes of a warp run a program of one warp, all without it."""
 CROWD = "tile.crowd"
-"""Kernel attribute: programs a multiprocessor, beyond which parts of a warp had better run them."""
+"""Kernel attribute: programs a multiprocessor, beyond which parts of a warp had better run them, or
+those at edges code of their own."""
 CROWDED = "tile.crowded"
 """Kernel attribute: a launch has more programs than that."""
 HOLDS_ROWS = "tile.holds_rows"
@@ -153,7 +154,7 @@ def lanes_of(function: ir.Operation) -> int:
 
 
 def crowd_of(function: ir.Operation) -> int:
-    """How many programs a multiprocessor has at most, where parts of a warp run more; else 0."""
+    """How many programs a multiprocessor has at most, where more run by other code; else 0."""
     return function.attributes[CROWD].value if CROWD in function.attributes else 0
 
 

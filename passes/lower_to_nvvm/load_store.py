@@ -169,7 +169,7 @@ def _is_alike(load: tile.LoadOp, first: tile.LoadOp, state: Lowering) -> bool:
     if shape(one) != shape(other) or layout_of(one) != layout_of(other):
         return False
     access = vector_width(load, state.divisibility)
-    return access.width > 1 and not access.whole
+    return access.width > 1 and not access.whole and not load.options.get("inside")
 
 
 def _words(load: tile.LoadOp, state: Lowering) -> int:
@@ -212,6 +212,7 @@ def lower_store(op: tile.StoreOp, state: Lowering) -> None:
 
 def _rectangle(op: tile.LoadOp | tile.StoreOp, state: Lowering) -> Rectangle:
     layout, access = layout_of(op.tile), vector_width(op, state.divisibility)
+    is_inside = bool(op.options.get("inside"))
     place = Rectangle(
         state,
         state.values[op.array],
@@ -221,20 +222,22 @@ def _rectangle(op: tile.LoadOp | tile.StoreOp, state: Lowering) -> Rectangle:
         shape(op.tile),
         access.width,
         access.dim,
-        access.whole,
+        access.whole or is_inside,
         tuple(map(is_never_negative, op.offsets)),
+        is_inside,
     )
-    state.context.report.add(
-        "memory access",
-        op.operation,
-        f"{access.bytes}-byte {'loads' if op.is_load else 'stores'}",
-        access.why,
-        layout=str(layout),
-        array=ir.BlockArgument(whole_of(op.array)).arg_number,
-        bytes=access.bytes,
-    )
+    if not is_inside:  # there it has a twin for the edges, which says the same
+        state.context.report.add(
+            "memory access",
+            op.operation,
+            f"{access.bytes}-byte {'loads' if op.is_load else 'stores'}",
+            access.why,
+            layout=str(layout),
+            array=ir.BlockArgument(whole_of(op.array)).arg_number,
+            bytes=access.bytes,
+        )
     # Made here so that both branches of a ragged access may use them.
-    _ = place.base, place.outside_dims, place.valid(0)
+    _ = place.anchor, place.outside_dims, place.valid(0)
     return place
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -30,7 +30,8 @@ SHARED_BYTES = 4
 class Rectangle:
     """The place of a tile in an array: addresses and bounds, per register.
 
-    `never_negative`: per array dimension, whether its offset is known to be 0 or more.
+    `never_negative`: per array dimension, whether its offset is known to be 0 or more;
+    `is_inside`: whether the whole tile is known to lie in the array.
     """
 
     state: Lowering
@@ -43,6 +44,7 @@ class Rectangle:
     contiguous: int | None
     whole_vectors: bool
     never_negative: tuple[bool, ...]
+    is_inside: bool = False
 
     @cached_property
     def coordinates(self) -> tuple[tuple[int, ...], ...]:
@@ -80,7 +82,7 @@ class Rectangle:
         offsets, total = list(self.offsets), 0
         bytes_ = self.width * storage_bits(self.array.element, self.state) // 8
         for axis, stride in enumerate(self.array.static_strides):
-            if stride == 1 and bytes_ >= SHARED_BYTES:
+            if stride == 1 and (self.is_inside or bytes_ >= SHARED_BYTES):
                 offsets[axis], more = without_constant(offsets[axis])
                 total += more
         return offsets, total
@@ -139,11 +141,15 @@ class Rectangle:
         return _step(self.array, pointer, elements, self.state)
 
     @cached_property
+    def _unbounded(self) -> Collection[int]:
+        return range(len(self.offsets)) if self.is_inside else self.array.unbounded
+
+    @cached_property
     def outside_dims(self) -> ir.Value | None:
         """Bounds of the array dimensions the tile does not run along."""
         flag = None
         for axis in range(len(self.offsets)):
-            if axis not in self.dims and axis not in self.array.unbounded:
+            if axis not in self.dims and axis not in self._unbounded:
                 flag = both(flag, compare("ult", self.offsets[axis], self.array.sizes[axis]))
         return flag
 
@@ -168,7 +174,7 @@ class Rectangle:
         """
         flag, agreed = both(also, self.outside_dims), (also,)
         for d in self._steadiest_dims:
-            if self.dims[d] in self.array.unbounded:
+            if self.dims[d] in self._unbounded:
                 continue
             agreed = (*agreed, d, self.coordinates[register][d])
             if agreed not in self._tests:
@@ -236,6 +242,8 @@ class Rectangle:
         for valid in self._valid:
             flag = both(flag, valid)
         for d, axis in enumerate(self.dims):
+            if axis in self._unbounded:
+                continue
             steps = {at[d] for at in self.coordinates}
             flag = both(flag, self._inside(d, axis, 0))
             flag = both(flag, self._inside(d, axis, max(steps)))

@@ -55,6 +55,7 @@ from tilec.passes.sink_scalars import sink_scalars
 from tilec.passes.specialize_warps import specialize_warps
 from tilec.passes.split_atomics import split_atomics
 from tilec.passes.split_conversions import split_conversions
+from tilec.passes.split_edges import split_edges
 from tilec.passes.split_reductions import split_reductions
 from tilec.passes.split_sums import split_sums
 from tilec.passes.spread_rows import spread_rows
@@ -125,6 +126,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     await_arrivals,
     # Until here rings are values; what they are made of is the last thing said.
     expand_rings,
+    split_edges,
     # No pass behind looks for what an index is computed of.
     reduce_divisions,
 )

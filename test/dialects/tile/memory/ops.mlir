@@ -30,6 +30,15 @@ func.func @wrapped_rows(%a: memref<?x?xf16, strided<[?, 1]>>, %i: index, %j: ind
   return
 }
 
+// CHECK-LABEL: @inside
+func.func @inside(%a: memref<?x?xf16, strided<[?, 1]>>, %i: index, %j: index) {
+  // CHECK: options = {inside = true}
+  %t = "tile.load"(%a, %i, %j) {dims = array<i32: 1>, padding = 0.0 : f16, options = {inside = true}} : (memref<?x?xf16, strided<[?, 1]>>, index, index) -> tensor<64xf16>
+  // CHECK: options = {inside = true}
+  "tile.store"(%t, %a, %i, %j) {dims = array<i32: 1>, options = {inside = true}} : (tensor<64xf16>, memref<?x?xf16, strided<[?, 1]>>, index, index) -> ()
+  return
+}
+
 // CHECK-LABEL: @gather_and_scatter_in_two_dimensions
 func.func @gather_and_scatter_in_two_dimensions(%a: memref<?x?xf64>, %ok: tensor<4x3xi1>, %other: tensor<4x3xf64>, %i: tensor<4x3xi64>, %j: tensor<4x3xi64>) {
   // CHECK: "tile.gather"(%{{.*}}) {options = {cache = "no_allocate"}} : (memref<?x?xf64>, tensor<4x3xi1>, tensor<4x3xf64>, tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xf64>
