@@ -28,6 +28,7 @@ from tilec.passes.insert_async_copies import insert_async_copies
 from tilec.passes.insert_barriers import insert_barriers
 from tilec.passes.insert_fences import insert_fences
 from tilec.passes.insert_tensor_stores import insert_tensor_stores
+from tilec.passes.join_loads import join_loads
 from tilec.passes.keep_accumulators import keep_accumulators
 from tilec.passes.keep_explicit import keep_explicit
 from tilec.passes.load_ahead import load_ahead
@@ -82,6 +83,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     remove_layout_conversions,
     carry_partials,
     simplify,
+    join_loads,
     align_loads,
     load_ahead,
     send_sums,
