@@ -1,5 +1,5 @@
 """Lowers comparisons of coordinates with bounds: one for all elements of a thread that lie on the
-same side.
+same side, and those of others from one distance.
 
 `tl.arange(N) < n` asks a question an element. Where n is known to be a multiple of 8 and a thread
 holds 8 neighbours from a multiple of 8 on, the answers are the same: coordinates that agree in all
@@ -9,21 +9,26 @@ but their lowest bits compare alike with a bound whose lowest bits are 0, signed
 from __future__ import annotations
 
 from math import gcd
+from typing import NamedTuple
 
 from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile.types import layout_of
-from tilec.dialects.predicates import predicate_of
+from tilec.dialects.predicates import predicate_attribute, predicate_of
 from tilec.dialects.types import is_tile, shape
 from tilec.hardware.layout import Layout
 from tilec.passes.analysis.divisibility import UNLIMITED, Divisibility, number_of
 from tilec.passes.analysis.index_runs import ABOVE, BELOW
+from tilec.passes.analysis.signs import Signs
 from tilec.passes.lower_to_nvvm.elementwise import lower_elementwise
+from tilec.passes.lower_to_nvvm.rectangle import FEW_STEPS
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.scalars import create
 
+_SIGNED = {"ult": "slt", "ule": "sle", "ugt": "sgt", "uge": "sge"}
+"""Of arith.cmpi's unsigned predicates the signed ones."""
 _CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci")
 
 
@@ -33,41 +38,57 @@ def lower_cmpi(op: ir.Operation, state: Lowering) -> None:
     if run is None:
         lower_elementwise(op, state)
         return
-    dim, length = run
-    result = op.results[0]
-    left, right = (state.registers(operand) for operand in op.operands)
-    predicate = op.attributes["predicate"]
+    result, first = op.results[0], state.piece
+    operands = [state.registers(operand) for operand in op.operands]
     coordinates = list(layout_of(result).value_coordinates(len(shape(result))))
-    here = coordinates[state.piece : state.piece + max(len(left), len(right))]
-    made: dict[int, ir.Value] = {}
-    registers = []
+    here = [at[run.dim] for at in coordinates[first : first + max(map(len, operands))]]
+    groups: dict[int, int] = {}
     for number, at in enumerate(here):
-        group = at[dim] // length
-        if group not in made:
-            operands = [left[number], right[number]]
-            made[group] = create("arith.cmpi", operands, state.i1, predicate=predicate)
-        registers.append(made[group])
-    state.values[result] = registers
+        groups.setdefault(at // run.length, number)
+    predicate = op.attributes["predicate"]
+    distance = None
+    if run.is_positive and len(groups) > FEW_STEPS:
+        bound, coordinate = (operands[n][0] for n in (1 - run.operand, run.operand))
+        distance = state.arith("subi", bound, coordinate)
+        signed = _SIGNED.get(predicate_of(op))
+        predicate = predicate if signed is None else predicate_attribute(op.name, signed)
+    made: dict[int, ir.Value] = {}
+    for group, number in groups.items():
+        sides = [registers[number] for registers in operands]
+        if distance is not None:
+            sides[1 - run.operand] = distance
+            sides[run.operand] = state.constant(distance.type, here[number] - here[0])
+        made[group] = create("arith.cmpi", sides, state.i1, predicate=predicate)
+    state.values[result] = [made[at // run.length] for at in here]
 
 
-def _run(op: ir.Operation, divisibility: Divisibility) -> tuple[int, int] | None:
-    """The dimension along which, and the power of two of elements for which, a comparison of tiles
-    has one answer; None for 1 or any other comparison."""
+class _Run(NamedTuple):
+    """A comparison's coordinate is operand number `operand`, along a tile's dimension `dim`; it has
+    one answer for each `length` elements, a power of two. `is_positive`: whether coordinates and
+    bound are known to be 0 or more."""
+
+    operand: int
+    dim: int
+    length: int
+    is_positive: bool
+
+
+def _run(op: ir.Operation, divisibility: Divisibility) -> _Run | None:
+    """What a comparison of tiles compares; None where that is no coordinate with a bound."""
     if not is_tile(op.results[0]):
         return None
     predicate = predicate_of(op)
-    if predicate in BELOW:
-        coordinate, bound = op.operands
-    elif predicate in ABOVE:
-        bound, coordinate = op.operands
-    else:
+    if predicate not in BELOW + ABOVE:
         return None
-    found = _coordinate(coordinate, divisibility)
-    if found is None:
+    operand = 0 if predicate in BELOW else 1
+    coordinate, bound = op.operands[operand], op.operands[1 - operand]
+    found, divisor = _coordinate(coordinate, divisibility), _of_splat(bound, divisibility)
+    if found is None or divisor is None:
         return None
     dim, known = found
-    length = gcd(known, _of_splat(bound, divisibility), _of_threads(layout_of(op.results[0]), dim))
-    return None if length == 1 else (dim, length)
+    length = gcd(known, divisor, _of_threads(layout_of(op.results[0]), dim))
+    signs = Signs()
+    return _Run(operand, dim, length, all(map(signs.is_never_negative, (coordinate, bound))))
 
 
 def _coordinate(value: ir.Value, divisibility: Divisibility) -> tuple[int, int] | None:
@@ -98,8 +119,8 @@ def _coordinate(value: ir.Value, divisibility: Divisibility) -> tuple[int, int] 
 def _shifted(
     coordinate: ir.Value, by: ir.Value, divisibility: Divisibility
 ) -> tuple[int, int] | None:
-    found = _coordinate(coordinate, divisibility)
-    return None if found is None else (found[0], gcd(found[1], _of_splat(by, divisibility)))
+    found, divisor = _coordinate(coordinate, divisibility), _of_splat(by, divisibility)
+    return None if found is None or divisor is None else (found[0], gcd(found[1], divisor))
 
 
 def _reshaped(op: tile.ReshapeOp, divisibility: Divisibility) -> tuple[int, int] | None:
@@ -113,17 +134,17 @@ def _reshaped(op: tile.ReshapeOp, divisibility: Divisibility) -> tuple[int, int]
     return [d for d, size in enumerate(after) if size > 1][place], found[1]
 
 
-def _of_splat(value: ir.Value, divisibility: Divisibility) -> int:
-    """A divisor of every element of a tile that holds one number; 1 of any other."""
+def _of_splat(value: ir.Value, divisibility: Divisibility) -> int | None:
+    """A divisor of every element of a tile that holds one number; None of any other."""
     op = defining_op(value)
     if op is None:
-        return 1
+        return None
     if op.name in _CASTS:
         return _of_splat(op.operands[0], divisibility)
     if op.name == "tensor.splat":
         return divisibility.of(op.operands[0])
     number = number_of(value)
-    return 1 if number is None else abs(number) or UNLIMITED
+    return None if number is None else abs(number) or UNLIMITED
 
 
 def _of_threads(layout: Layout, dim: int) -> int:

@@ -62,3 +62,38 @@ func.func @at_most(%x: !x, %n: i32) attributes {tile.kernel} {
   "tile.store"(%y, %x, %c0) {dims = array<i32: 0>, options = {}} : (!f, !x, index) -> ()
   return
 }
+
+// Many questions, of numbers that are 0 or more: constants against one distance.
+// CHECK-LABEL: llvm.func @distances
+// CHECK: %[[LEFT:.*]] = arith.subi %{{.*}}, %{{.*}} : i64
+// CHECK: arith.cmpi slt, %{{.*}}, %[[LEFT]]
+// CHECK: arith.cmpi slt, %{{.*}}, %[[LEFT]]
+func.func @distances(%b: memref<?xi8, strided<[1]>>) attributes {tile.kernel, tile.index_bits = 32 : i32} {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %b, %c0 : memref<?xi8, strided<[1]>>
+  %p = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %i = "tile.iota"() {axis = 0 : i32} : () -> tensor<256xindex, #gpu_tile.layout<"T(32):(1@0) V(8):(32@0)">>
+  %first = tensor.splat %p : tensor<256xindex, #gpu_tile.layout<"T(32):(1@0) V(8):(32@0)">>
+  %at = arith.addi %i, %first : tensor<256xindex, #gpu_tile.layout<"T(32):(1@0) V(8):(32@0)">>
+  %end = tensor.splat %n : tensor<256xindex, #gpu_tile.layout<"T(32):(1@0) V(8):(32@0)">>
+  %inside = arith.cmpi ult, %at, %end : tensor<256xindex, #gpu_tile.layout<"T(32):(1@0) V(8):(32@0)">>
+  %t = arith.extui %inside : tensor<256xi1, #gpu_tile.layout<"T(32):(1@0) V(8):(32@0)">> to tensor<256xi8, #gpu_tile.layout<"T(32):(1@0) V(8):(32@0)">>
+  "tile.store"(%t, %b, %c0) {dims = array<i32: 0>, options = {}} : (tensor<256xi8, #gpu_tile.layout<"T(32):(1@0) V(8):(32@0)">>, memref<?xi8, strided<[1]>>, index) -> ()
+  return
+}
+
+// A number that may be negative: its distance might not fit.
+// CHECK-LABEL: llvm.func @any_number
+// CHECK: arith.cmpi ult
+func.func @any_number(%b: memref<?xi8, strided<[1]>>, %p: index) attributes {tile.kernel, tile.index_bits = 32 : i32} {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %b, %c0 : memref<?xi8, strided<[1]>>
+  %i = "tile.iota"() {axis = 0 : i32} : () -> tensor<256xindex, #gpu_tile.layout<"T(32):(1@0) V(8):(32@0)">>
+  %first = tensor.splat %p : tensor<256xindex, #gpu_tile.layout<"T(32):(1@0) V(8):(32@0)">>
+  %at = arith.addi %i, %first : tensor<256xindex, #gpu_tile.layout<"T(32):(1@0) V(8):(32@0)">>
+  %end = tensor.splat %n : tensor<256xindex, #gpu_tile.layout<"T(32):(1@0) V(8):(32@0)">>
+  %inside = arith.cmpi ult, %at, %end : tensor<256xindex, #gpu_tile.layout<"T(32):(1@0) V(8):(32@0)">>
+  %t = arith.extui %inside : tensor<256xi1, #gpu_tile.layout<"T(32):(1@0) V(8):(32@0)">> to tensor<256xi8, #gpu_tile.layout<"T(32):(1@0) V(8):(32@0)">>
+  "tile.store"(%t, %b, %c0) {dims = array<i32: 0>, options = {}} : (tensor<256xi8, #gpu_tile.layout<"T(32):(1@0) V(8):(32@0)">>, memref<?xi8, strided<[1]>>, index) -> ()
+  return
+}
