@@ -19,7 +19,8 @@ from tilec.hardware.powers import power_above
 from tilec.hardware.sizes import WORD_BITS
 from tilec.hardware.target import Target
 from tilec.passes.analysis.dependence import ops_behind
-from tilec.passes.analysis.index_runs import Indexed
+from tilec.passes.analysis.divisibility import Divisibility
+from tilec.passes.analysis.index_runs import Indexed, index_run
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.demands.kernels import few_of
 from tilec.passes.layouts.components import depth_factor
@@ -101,7 +102,8 @@ class Accesses:
     a loop's body have, of the body where they are most, 0 without; `largest`: the most of one such
     load; `gathers`: whether a loop loads rows by numbers that it loads; `rows_along`: by shapes of
     tiles that are loaded, the dimensions along which elements are neighbours in memory; `narrow`:
-    the bits of the narrowest elements of tiles, by how many elements these have."""
+    the bits of the narrowest elements of tiles, by how many elements these have; `gathers_once`:
+    those that no loop repeats."""
 
     bytes: int = 1
     narrow: dict[int, int] = field(default_factory=dict)
@@ -109,6 +111,7 @@ class Accesses:
     numbered: list[int] = field(default_factory=list)
     largest: int = 0
     gathers: bool = False
+    gathers_once: list[tile.GatherOp] = field(default_factory=list)
     rows_along: dict[Shape, set[int | None]] = field(default_factory=dict)
     _bodies: dict[ir.Block, int] = field(default_factory=dict)
 
@@ -134,7 +137,9 @@ class Accesses:
             self.rows_along.setdefault(sizes, set()).add(along)
         if op.parent is None or op.parent.name not in _LOOPS:
             self.once.append(prod(sizes))
-            self.numbered += [prod(sizes)] * isinstance(load, Indexed)
+            if isinstance(load, tile.GatherOp):
+                self.numbered.append(prod(sizes))
+                self.gathers_once.append(load)
             return
         self._bodies[op.block] = self._bodies.get(op.block, 0) + prod(sizes)
         self.largest = max(self.largest, prod(sizes))
@@ -218,7 +223,8 @@ class Exchanges:
 class ProgramFacts:
     """All of it. `recurs`: whether a loop computes a tile from itself. `elements`, `bytes`: of the
     largest tile computed, and of the largest in memory, each in one of the `stripes` in which a
-    program works (`passes/rows/stripes.py`). `is_few`: whether launches have few programs."""
+    program works (`passes/rows/stripes.py`). `is_few`: whether launches have few programs.
+    `gathered`: accesses of gathers that no loop repeats, each of a run of neighbours."""
 
     stripes: int
     is_few: bool = False
@@ -228,6 +234,7 @@ class ProgramFacts:
     reductions: Reductions = field(default_factory=Reductions)
     exchanges: Exchanges = field(default_factory=Exchanges)
     recurs: bool = False
+    gathered: int = 0
 
     @property
     def parts(self) -> tuple[Products | Results | Accesses | Reductions | Exchanges, ...]:
@@ -285,6 +292,10 @@ def facts_of(function: ir.Operation, target: Target) -> ProgramFacts:
         for part in program.parts:
             part.see(view)
         program.recurs |= op.name == "scf.for" and _recurs(op)
+    if gathers := program.accesses.gathers_once:
+        known = Divisibility(function)
+        runs = (prod(shape(one.mask)) // index_run(one, known)[1] for one in gathers)
+        program.gathered = sum(runs)
     return program
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from tilec.compile.program_facts import ProgramFacts
 from tilec.compile.warp_rules import Rule, Wanted, size_of, spread
+from tilec.hardware.powers import power_below
 
 MANY_MEETINGS = 6
 """Reductions of one tile, outside of loops, whose threads wait for each other more than they read:
@@ -43,6 +44,12 @@ ELEMENTWISE_SLOTS_PER_THREAD = 1024
 """Instructions of a thread at most where no threads meet, so that of what takes hundreds an element
 each thread has fewer: dropout of 137344 f16 by a counter, 280 an element, takes 1.57 us in 8 warps
 of a tile of 1024, 1.94 in 4 (H200). Of gelu and its like, 30 at most, it is never the limit."""
+GATHERED_PER_THREAD = 16
+"""Accesses of gathers of a thread at most where no threads meet, each an element or a run: more
+wait for each other, and for their addresses. Pooling in tiles of 512, nine gathers of f16 an
+element: 6 planes of 71 x 95 take 0.95 us in 8 warps for 1.45 in 4 and 2.00 in 2, 120 of 37 x 163
+2.83 for 3.27 and 3.96, 3419 of 35 x 23 13.3 for 12.7 and 12.4; of f32 263 of 161 x 81 6.2 for 6.9
+in 4; four gathers an element 20.1 for 19.4 and 21.0 (2048 planes of 112 x 112, H200)."""
 SLOTS_PER_THREAD, LEAST_COMPUTING, LEAST_PER_LANE = 512, 4, 2
 """Instructions of a thread where tiles that nobody loads are computed and reduced, and the fewest
 warps for a program of more than one, in which lanes have at least so many elements each. Integrals
@@ -111,6 +118,7 @@ def elementwise(program: ProgramFacts, lanes: int) -> Wanted | None:
         each = min(each * program.bytes // program.narrow_bytes, NARROW_BYTES_PER_THREAD)
     wanted = spread(program, program.bytes, each, lanes, "elementwise")
     busy = program.results.slots // (ELEMENTWISE_SLOTS_PER_THREAD * lanes)
+    busy = max(busy, power_below(program.gathered // (GATHERED_PER_THREAD * lanes)))
     return _held(program, wanted._replace(warps=max(busy, wanted.warps)), lanes)
 
 
