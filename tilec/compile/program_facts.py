@@ -22,7 +22,7 @@ from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import Indexed, index_run
 from tilec.passes.analysis.vector_width import contiguous_dim
-from tilec.passes.demands.kernels import few_of
+from tilec.passes.demands.kernels import CROWDED, few_of
 from tilec.passes.layouts.components import depth_factor
 from tilec.passes.layouts.op_costs import issue_slots
 from tilec.passes.layouts.product_rows import keeps_rows, reduces_columns
@@ -224,7 +224,8 @@ class ProgramFacts:
     """All of it. `recurs`: whether a loop computes a tile from itself. `elements`, `bytes`: of the
     largest tile computed, and of the largest in memory, each in one of the `stripes` in which a
     program works (`passes/rows/stripes.py`). `is_few`: whether launches have few programs.
-    `gathered`: accesses of gathers that no loop repeats, each of a run of neighbours."""
+    `gathered`: accesses of gathers that no loop repeats, each of a run of neighbours. `is_crowded`:
+    whether it is for launches of many programs."""
 
     stripes: int
     is_few: bool = False
@@ -235,6 +236,7 @@ class ProgramFacts:
     exchanges: Exchanges = field(default_factory=Exchanges)
     recurs: bool = False
     gathered: int = 0
+    is_crowded: bool = False
 
     @property
     def parts(self) -> tuple[Products | Results | Accesses | Reductions | Exchanges, ...]:
@@ -279,6 +281,11 @@ class ProgramFacts:
         return self.accesses.once.count(self.elements)
 
     @property
+    def parts_loaded(self) -> int:
+        """Loads, outside of loops, of smaller tiles, but for single elements."""
+        return sum(1 < elements < self.elements for elements in self.accesses.once)
+
+    @property
     def rows_numbered(self) -> int:
         """Those of them that go by numbers: neighbours often share what they find."""
         return self.accesses.numbered.count(self.elements)
@@ -287,6 +294,7 @@ class ProgramFacts:
 def facts_of(function: ir.Operation, target: Target) -> ProgramFacts:
     """Says what a program of a kernel does."""
     program = ProgramFacts(count_stripes(function, target, 1)[0], bool(few_of(function)))
+    program.is_crowded = CROWDED in function.attributes
     for op in all_ops(function):
         view = op.opview
         for part in program.parts:

@@ -50,6 +50,12 @@ wait for each other, and for their addresses. Pooling in tiles of 512, nine gath
 element: 6 planes of 71 x 95 take 0.95 us in 8 warps for 1.45 in 4 and 2.00 in 2, 120 of 37 x 163
 2.83 for 3.27 and 3.96, 3419 of 35 x 23 13.3 for 12.7 and 12.4; of f32 263 of 161 x 81 6.2 for 6.9
 in 4; four gathers an element 20.1 for 19.4 and 21.0 (2048 planes of 112 x 112, H200)."""
+LEAST_PARTS, PARTS_TIMES = 4, 4
+"""Loads of parts of a tile, as what belongs to columns, that are as many as those of whole ones,
+and times as many bytes a thread has then, where there are many programs: it loads its columns' once
+for several rows. A filter of four taps a column: 7 x 1256 x 384 f32, 25 programs a multiprocessor,
+takes 8.9 us with four times as many, 9.3 with twice, 12.6 as they are; 1 x 384 x 4110 f16, 6, 4.6
+and 5.2; but 3 x 64 x 480 bf16, of 48 programs, 3.7, 3.3 and 2.4 (H200)."""
 SLOTS_PER_THREAD, LEAST_COMPUTING, LEAST_PER_LANE = 512, 4, 2
 """Instructions of a thread where tiles that nobody loads are computed and reduced, and the fewest
 warps for a program of more than one, in which lanes have at least so many elements each. Integrals
@@ -116,10 +122,18 @@ def elementwise(program: ProgramFacts, lanes: int) -> Wanted | None:
         each = SPREAD_BYTES_PER_THREAD
     elif once and program.rows_loaded - program.rows_numbered <= 1:
         each = min(each * program.bytes // program.narrow_bytes, NARROW_BYTES_PER_THREAD)
+    if program.is_crowded and repeats_parts(program):
+        each *= PARTS_TIMES
     wanted = spread(program, program.bytes, each, lanes, "elementwise")
     busy = program.results.slots // (ELEMENTWISE_SLOTS_PER_THREAD * lanes)
     busy = max(busy, power_below(program.gathered // (GATHERED_PER_THREAD * lanes)))
     return _held(program, wanted._replace(warps=max(busy, wanted.warps)), lanes)
+
+
+def repeats_parts(program: ProgramFacts) -> bool:
+    """Whether threads of an elementwise program load much for each of their columns."""
+    few = max(LEAST_PARTS, program.rows_loaded)
+    return not program.meets and program.parts_loaded >= few
 
 
 def computed(program: ProgramFacts, lanes: int) -> Wanted | None:

@@ -1,0 +1,61 @@
+"""Warps of programs by what a thread accesses: gathers, a run as one, and what columns have."""
+
+from __future__ import annotations
+
+import pytest
+
+import tilec
+import tilec.language as tl
+
+
+@tilec.kernel(grid=lambda y, B: tl.cdiv(y.shape[0], B))
+def spread(x: tl.array, y: tl.array, TAPS: tl.const, APART: tl.const, B: tl.const = 512):
+    """y[i]: the sum of the TAPS elements of x from APART i on."""
+    i = tl.program_id(0) * B + tl.arange(B)
+    first = i if APART == 1 else APART * i
+    total = tl.zeros((B,), tl.f32)
+    for k in tl.static_range(TAPS):
+        total += tl.gather(x, (first + 8 * k,), other=0.0).to(tl.f32)
+    tl.store(y, tl.program_id(0) * B, total.to(y.dtype))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "taps", "apart", "warps"),
+    [
+        ("f16", 9, 3, 8),  # 4608 accesses
+        ("f16", 4, 3, 4),
+        ("f16", 1, 3, 2),  # a vector of what is stored a thread
+        ("f32", 9, 3, 8),
+        ("f32", 1, 3, 4),
+        ("f16", 9, 1, 2),  # runs of eight
+    ],
+)
+def test_accesses_of_a_thread(dtype: str, taps: int, apart: int, warps: int) -> None:
+    arrays = [f"{name}:{dtype}[?:8]" for name in "xy"]
+    constants = {"TAPS": taps, "APART": apart}
+    kernel = spread.compile(arrays, constants, target="sm_90a")
+    assert kernel.threads == 32 * warps
+
+
+@tilec.kernel(grid=lambda x, BM, BN: (tl.cdiv(x.shape[0], BM), tl.cdiv(x.shape[1], BN)))
+def scaled(
+    x: tl.array, parts: tl.array, y: tl.array, PARTS: tl.const, BM: tl.const = 16, BN: tl.const = 64
+):
+    """y: x, times the product of the numbers that each column has."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    v = tl.load(x, (m, n), (BM, BN))
+    for k in tl.static_range(PARTS):
+        v *= tl.load(parts, (k, n), (BN,), dims=(1,))[None, :]
+    tl.store(y, (m, n), v)
+
+
+@pytest.mark.parametrize(
+    ("rows", "parts", "warps"), [(4096, 4, 2), (4096, 3, 8), (64, 4, 8), (64, 3, 8)]
+)
+def test_what_columns_have(rows: int, parts: int, warps: int) -> None:
+    """Loaded once for several rows, where there are many programs."""
+    arrays = ["x:f32[?,?:4;?:4,1]", "parts:f32[?,?:4;?:4,1]", "y:f32[?,?:4;?:4,1]"]
+    sizes = {"x": (rows, 2048), "parts": (parts, 2048), "y": (rows, 2048)}
+    kernel = scaled.compile(arrays, {"PARTS": parts}, target="sm_90a", sizes=sizes)
+    assert kernel.threads == 32 * warps
+    assert kernel.crowd == (16 if parts == 4 and rows == 64 else 0)
