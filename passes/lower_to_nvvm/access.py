@@ -127,13 +127,15 @@ def load_words(
     if predicate is None and hint is None:
         return plain_load(pointer, word, count)
     integer = ir.IntegerType.get_signless(word)
-    register = _asm_type(word)
+    # ptxas would merge what comes into a narrower register with its other half.
+    held = max(32, word)
+    register = _asm_type(held)
     suffix = f".v{count}" if count > 1 else ""
     text = (
         f"ld.global{CACHE_MODIFIERS[hint][0]}{suffix}.b{word} {braced(0, count)}, [${2 * count}];"
     )
     # Ties each result to the padding, so that a lane that does not load keeps it.
-    constraints = ["=" + _letter(word)] * count + [str(i) for i in range(count)] + ["l"]
+    constraints = ["=" + _letter(held)] * count + [str(i) for i in range(count)] + ["l"]
     operands = [*(resized(pad, register, signed=False) for pad in padding), pointer]
     results = inline_asm(text, constraints, operands, [register] * count, guard=predicate)
     return [resized(r, integer) for r in results]
