@@ -66,8 +66,9 @@ def write_slots(
 
 @tilec.kernel(grid=lambda x, B: (tl.cdiv(x.shape[2], B), x.shape[1], x.shape[0]))
 def filter_rows(
-    x: tl.array, weight: tl.array, bias: tl.array, y: tl.array, WIDTH: tl.const, B: tl.const = 1024
-):
+    x: tl.array, weight: tl.array, bias: tl.array, y: tl.array, WIDTH: tl.const,
+    B: tl.const = tl.auto,
+):  # fmt: skip
     """y = silu(bias + x * weight) along the rows of each channel, from WIDTH elements up to each.
 
     x, y (batch, channels, time), weight (channels, WIDTH).
