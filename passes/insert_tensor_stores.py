@@ -8,7 +8,8 @@ After:    %x0, %x1, ... = "tile.split"(%x) {axis = 1}
 
 The threads go on while the tile is on its way: in a persistent kernel the next program's work hides
 it. Registers are not rearranged, no warp waits for another, and a partial tile needs no bounds. The
-tile goes in panels of one swizzle's width, so that two small buffers serve all of it.
+tile goes in panels of one swizzle's width, so that two small buffers serve all of it, or in halves
+where that would be the narrowest one.
 Does not handle: tiles that are not two-dimensional or whose warps do not hold whole boxes, stores
 in loops of the author's, stores with a cache hint, arrays that the kernel reads or stores to in two
 places (other branches of one scf.if aside), kernels that order memory accesses with other CTAs (a
@@ -34,10 +35,10 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.types import BufferType, layout_attr, layout_of
 from tilec.dialects.tile import Atomic
-from tilec.dialects.types import element, shape
+from tilec.dialects.types import byte_width, element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout, warp_boxes
-from tilec.hardware.ring_stages import most_store_bytes, store_slots
+from tilec.hardware.ring_stages import most_store_bytes, panel_bytes, store_slots
 from tilec.hardware.sizes import WARP_SIZE
 from tilec.hardware.target import Feature
 from tilec.messages.diagnostics import InternalError
@@ -48,7 +49,7 @@ from tilec.passes.analysis.vector_width import access_width, contiguous_dim, ele
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.tensor_copies import box_of
 from tilec.passes.copies.tensor_map_rules import why_no_tensor_map
-from tilec.passes.dots.operand_buffers import operand_layout, panel_elements
+from tilec.passes.dots.operand_buffers import in_panels
 from tilec.passes.layouts.candidates import access_cost, blocked_layout, store_requests
 from tilec.passes.layouts.maps import part_layout
 from tilec.passes.programs.sum_parts import comes_in_turns
@@ -98,12 +99,14 @@ def _held(store: tile.StoreOp) -> ir.Value:
 
 
 def _scatters(store: tile.StoreOp, facts: Divisibility) -> bool:
-    """Whether a tile must be converted to be written in whole rows, or is written in pieces of
-    lines in a persistent kernel, whose next program's work could hide a tensor store."""
+    """Whether a tile must be converted to be written in whole rows, or is written in parts of
+    sectors, or in pieces of lines in a persistent kernel, whose next program's work could hide a
+    tensor store."""
     if _held(store) != store.value:
         return True
     persistent = any(is_program_loop(op) for op in enclosing_ops(store.operation))
-    return persistent and _excess(store, facts).requests > SCATTERED
+    excess = _excess(store, facts)
+    return excess.traffic > SCATTERED or (persistent and excess.requests > SCATTERED)
 
 
 class _Excess(NamedTuple):
@@ -211,10 +214,12 @@ def _plan(store: tile.StoreOp) -> _Plan | str:
         return "no tile dimension has stride 1"
     if "cache" in store.options:
         return "the store has a cache hint"
-    width = panel_elements(sizes[row], element(store.value))
-    if not width:
+    kind = element(store.value)
+    span = panel_bytes(sizes[row] * byte_width(kind))
+    if not span:
         return f"{sizes[row]} elements along the row fill no swizzle"
     whole = layout_of(_held(store))
+    width = span // byte_width(kind)
     most = sizes[row] // width
     # Where warps hold different panels, some of them go at once.
     for panels in (n for n in range(most, 0, -1) if most % n == 0):
@@ -225,8 +230,7 @@ def _plan(store: tile.StoreOp) -> _Plan | str:
             break
     else:
         raise InternalError("a tile is one panel at least")
-    kind = element(store.value)
-    buffer = BufferType(tuple(part), kind, operand_layout(tuple(part), kind, row))
+    buffer = BufferType(tuple(part), kind, in_panels(tuple(part), width, row, span))
     boxed = box_of(buffer)
     if isinstance(boxed, str):
         return boxed

@@ -145,10 +145,16 @@ def panel_elements(size: int, element_type: ir.Type) -> int:
 def operand_layout(sizes: tuple[int, ...], element_type: ir.Type, contiguous: int) -> SharedLayout:
     """Panels of one swizzle's width along `contiguous`, rows of a panel one behind the other."""
     span = swizzle_bytes(sizes[contiguous], element_type)
-    width = panel_elements(sizes[contiguous], element_type)
+    return in_panels(sizes, panel_elements(sizes[contiguous], element_type), contiguous, span)
+
+
+def in_panels(sizes: tuple[int, ...], width: int, contiguous: int, row_bytes: int) -> SharedLayout:
+    """Panels of `width` elements, `row_bytes`, along `contiguous`, rows of a panel one behind the
+    other, swizzled where a swizzle is so wide."""
     other = 1 - contiguous
     panels = sizes[contiguous] // width
     along = ((width, 1),) if panels == 1 else ((width, 1), (panels, sizes[other] * width))
     across = ((sizes[other], width),)
     dims = (along, across) if contiguous == 0 else (across, along)
-    return SharedLayout(dims, (SWIZZLE_BITS[span], 4, 3))
+    bits = SWIZZLE_BITS.get(row_bytes)
+    return SharedLayout(dims, None if bits is None else (bits, 4, 3))

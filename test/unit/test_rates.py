@@ -35,7 +35,6 @@ FORMULAS = {
         "MOST_WAITING",
         "ACCUMULATORS_PER_WARP",
         "MOST_PADDING",
-        "SWIZZLED_ROWS",
     },
 }
 """Modules that predict, and the numbers that each may name: sizes of formats and instructions, and

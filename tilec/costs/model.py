@@ -21,7 +21,7 @@ from tilec.costs.rates import Rates
 from tilec.costs.units import units_of
 from tilec.costs.work import LoopWork, Stored, Unit, Way, Work
 from tilec.hardware.powers import power_above
-from tilec.hardware.ring_stages import FEW_WARPS, copied_stages, ring_stages
+from tilec.hardware.ring_stages import FEW_WARPS, around_ring, copied_stages, ring_stages
 from tilec.hardware.sizes import LINE_BYTES, WARP_SIZE, WARPGROUP_WARPS
 from tilec.hardware.target import Feature, Target
 from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS
@@ -164,7 +164,7 @@ def stages_of(
     if loop.stages is not None:
         return loop.stages
     if loop.way is Way.ENGINE:
-        return max(1, ring_stages(loop.staged_bytes, other_bytes, target))
+        return max(1, ring_stages(loop.staged_bytes, other_bytes + around_ring(), target))
     # A role of its own fills rings for warpgroups, and registers are dealt out by role.
     has_roles = target.supports(Feature.WGMMA)
     sums = 0 if has_roles else accumulators

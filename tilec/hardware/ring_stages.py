@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilec.hardware.sizes import SWIZZLE_BITS, SWIZZLED_ROWS
 from tilec.hardware.target import Target
 
 USUAL_STAGES = 6
@@ -36,6 +37,12 @@ def ring_stages(slot_bytes: int, other_bytes: int, target: Target) -> int:
 def barrier_bytes(rings: int) -> int:
     """The shared memory for the mbarriers of so many rings, whatever their slots: two for each."""
     return 2 * BARRIER_BYTES * MOST_STAGES * rings
+
+
+def around_ring() -> int:
+    """The shared memory that a ring takes beside its slots: its barriers, and up to where a swizzle
+    begins."""
+    return barrier_bytes(1) + max(SWIZZLE_BITS) * SWIZZLED_ROWS
 
 
 TOGETHER_BYTES = 64 * 1024
@@ -72,6 +79,15 @@ def copied_stages(slot_bytes: int, accumulators: int, warps: int, target: Target
     few = target.shared_bytes // min(CTAS, fitting_ctas)
     share = max(many, min(few, 2 * slot_bytes))
     return max(1, min(MOST_COPIED, share // max(1, slot_bytes)))
+
+
+def panel_bytes(row_bytes: int) -> int:
+    """Bytes of a row of the panels in which a tile with rows of so many leaves by the engine: the
+    widest swizzle that they are a multiple of, 0 if there is none. Where that is the narrowest, a
+    copy of it would take as long as one of a wide panel, which a warp waits for: halves then, an
+    odd number of vectors, whose rows spread over the banks without a swizzle."""
+    span = next((span for span in SWIZZLE_BITS if row_bytes % span == 0), 0)
+    return row_bytes // 2 if span == min(SWIZZLE_BITS) and row_bytes > 2 * span else span
 
 
 MOST_AHEAD = 1 << 14

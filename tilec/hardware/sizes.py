@@ -35,6 +35,8 @@ BANK_BYTES = 4
 SWIZZLE_BITS: Mapping[int, int] = {128: 3, 64: 2, 32: 1}
 """Address bits that a swizzle of rows of so many bytes changes (PTX ISA 9.0, "Swizzling modes");
 the widest first, which leaves fewest accesses to one bank."""
+SWIZZLED_ROWS = 8
+"""After so many rows a swizzle repeats: buffers begin, and parts of a tile may, where one does."""
 
 MOST_RANK = 5
 """Dimensions of a tensor map (CUDA driver API, cuTensorMapEncodeTiled)."""

@@ -20,21 +20,20 @@ from tilec.costs.model import predict
 from tilec.costs.rates import Rates
 from tilec.costs.work import ALONE, SUM_BYTES, LoopWork, Stored, Unit, Way, Work, in_stripes
 from tilec.hardware.ring_stages import (
-    barrier_bytes,
+    around_ring,
     most_slots,
     most_store_bytes,
+    panel_bytes,
     ring_stages,
     store_slots,
 )
-from tilec.hardware.sizes import SWIZZLE_BITS, VECTOR_BYTES
+from tilec.hardware.sizes import SECTOR_BYTES, VECTOR_BYTES
 from tilec.hardware.target import Feature, Target
 from tilec.ops.product_facts import Product
 from tilec.terms.tile_sizes import USUAL_SIDE
 
 MOST_WAITING = 2
 """Rounds of programs that wait for DRAM, whose CTAs do not stay: who gets more takes the next."""
-SWIZZLED_ROWS = 8
-"""After so many rows a swizzle repeats: buffers begin, and parts of a tile may, where one does."""
 MOST_PADDING = 16
 """Bytes behind each row or column of a tile that is rearranged, so that banks differ: 256 x 128 of
 4 bytes leave room for one slot of 48 kB, not for the two that they leave without it."""
@@ -138,9 +137,8 @@ def filling_stages(work: Work, machine: Machine) -> int | None:
     if loop.way is not Way.ENGINE or work.programs > machine.multiprocessors:
         return None
     panels = max(one.leaving_bytes for one in work.loops) + work.parts_bytes
-    around = panels + barrier_bytes(1) + max(SWIZZLE_BITS) * SWIZZLED_ROWS
-    slots = most_slots(loop.staged_bytes, around, target)
-    usual = ring_stages(loop.staged_bytes, panels, target)
+    slots = most_slots(loop.staged_bytes, panels + around_ring(), target)
+    usual = ring_stages(loop.staged_bytes, panels + around_ring(), target)
     leaves_room = target.fits_twice(panels + usual * loop.staged_bytes)
     fills = not target.fits_twice(panels + slots * loop.staged_bytes)
     return slots if leaves_room and fills else None
@@ -149,8 +147,8 @@ def filling_stages(work: Work, machine: Machine) -> int | None:
 def _leaving_bytes(
     rows: int, columns: int, width: int, stored: Stored, way: Way, stays: bool, target: Target
 ) -> int:
-    """Shared memory through which a tile leaves, in elements of `width` bytes: panels of the widest
-    swizzle that divides its rows, or, where there is a ring beside, all that is rearranged.
+    """Shared memory through which a tile leaves, in elements of `width` bytes: panels, or, where
+    there is a ring beside, all that is rearranged.
 
     Threads that hold whole sectors store these by themselves where no CTA takes a further program
     (`stays`), or panels take too much (`insert-tensor-stores`)."""
@@ -159,7 +157,7 @@ def _leaving_bytes(
     if stored is not Stored.ROWS:
         padded = rows * columns * width + MOST_PADDING * max(rows, columns)
         return padded if way is Way.ENGINE else 0
-    panel = next((span for span in SWIZZLE_BITS if columns * width % span == 0), 0)
+    panel = panel_bytes(columns * width)
     found = rows * panel * store_slots(columns * width // panel, rows * panel) if panel else 0
     if width == SUM_BYTES and (not stays or found > most_store_bytes(target, fills_sectors=True)):
         return 0

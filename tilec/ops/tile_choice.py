@@ -22,12 +22,11 @@ from tilec.costs.model import predict
 from tilec.costs.tail_model import predict_with_tail
 from tilec.costs.work import ALONE, Unit, Way
 from tilec.hardware.mma_shapes import PAIR, PAIR_MS, tensor_ns
-from tilec.hardware.sizes import SWIZZLE_BITS
+from tilec.hardware.sizes import SWIZZLE_BITS, SWIZZLED_ROWS
 from tilec.hardware.target import Target
 from tilec.ops.multiply_plan import KEPT
 from tilec.ops.product_facts import ROW_MAJOR, Product, product_of
 from tilec.ops.product_work import (
-    SWIZZLED_ROWS,
     filling_stages,
     in_parts,
     predicted,
