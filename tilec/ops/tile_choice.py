@@ -37,7 +37,8 @@ from tilec.terms.dtypes import DType
 from tilec.terms.tile_sizes import LEAST_DEEP_SLOTS, USUAL_SIDE
 
 K_BYTES = max(SWIZZLE_BITS)
-"""Bytes of k a tile spans at least: one row of the widest shared-memory swizzle."""
+"""Bytes of k a tile spans at least: one row of the widest shared-memory swizzle, or of the
+narrowest that holds a short k, beyond which a slot would be zeros that somebody writes."""
 SIDES = (16, 32, 64, 128)
 """Of tiles that single warps multiply: from an instruction's 16 rows to the usual tile's."""
 WIDE_ROWS = (64, 128, 256)
@@ -257,7 +258,7 @@ def _choices(
     product: Product, is_transposed: bool, most_splits: int, machine: Machine
 ) -> Iterator[TileChoice]:
     """Yields each size of a tile by itself, with k in parts, and shared by clusters."""
-    least = K_BYTES // product.width
+    least = _least_depth(product)
     shortest = alone = float("inf")
     depths = (least, 2 * least, 4 * least)
     if is_transposed and product.n > MOST_TRANSPOSED_ROWS:  # of these the sizes alone are of use
@@ -301,7 +302,7 @@ def _filling(choice: TileChoice, product: Product, machine: Machine) -> TileChoi
 
 def _tails(product: Product, machine: Machine) -> Iterator[TileChoice]:
     """Yields large tiles by warpgroups, those of the last round in parts."""
-    depth = K_BYTES // product.width
+    depth = _least_depth(product)
     steps = tl.cdiv(product.k, depth)
     for rows, columns in () if product.keeps_sums else _tiles(product, False, machine.target):
         unit = unit_of(rows, columns, product.kind, machine.target)
@@ -315,7 +316,7 @@ def _tails(product: Product, machine: Machine) -> Iterator[TileChoice]:
 
 def _turns(product: Product, machine: Machine) -> Iterator[TileChoice]:
     """Tiles of one warpgroup for two sets of warps, where each has a program to take."""
-    depth = K_BYTES // product.width
+    depth = _least_depth(product)
     for columns in TURN_COLUMNS:
         unit = unit_of(USUAL_SIDE, columns, product.kind, machine.target)
         if unit is not Unit.WARPGROUPS or product.keeps_sums:
@@ -324,6 +325,12 @@ def _turns(product: Product, machine: Machine) -> Iterator[TileChoice]:
         found = predict(replace(work, teams=2, warps=TURN_WARPS), machine)
         if found.waves > 1:
             yield TileChoice(USUAL_SIDE, columns, depth, 1, found.us, in_turn=True)
+
+
+def _least_depth(product: Product) -> int:
+    """The elements of k of the shallowest tile."""
+    spans = (span for span in sorted(SWIZZLE_BITS) if span >= product.k * product.width)
+    return next(spans, K_BYTES) // product.width
 
 
 def _may_pair(product: Product, tile: tuple[int, int, int], target: Target) -> bool:
