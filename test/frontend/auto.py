@@ -13,7 +13,7 @@ def product(dtype, output, precision="ieee"):
     print(matmul.source_module(specs, {"PRECISION": precision}))
 
 
-# CHECK: tile.auto = {BK = "32: k of a dot of bf16, 64 bytes", BM = "128: m of a dot of bf16 on tensor cores of {{.*}}", BN = "128: n of
+# CHECK: tile.auto = {BK = "32: k of a dot of bf16, usually 64 bytes", BM = "128: m of a dot of bf16 on tensor cores of {{.*}}", BN = "128: n of
 # CHECK-SAME: tile.constants = {BK = 32 : i64, BM = 128 : i64, BN = 128 : i64
 # CHECK-SAME: tile.grid = ["cdiv(c.shape[0], 128)"
 product("bf16", "bf16")

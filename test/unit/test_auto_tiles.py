@@ -47,6 +47,12 @@ def test_small_products_take_small_tiles_and_large_ones_the_usual() -> None:
     assert first(64, 8192, 4096)["BM"] == 64
 
 
+@pytest.mark.parametrize(("k", "depth"), [(2, 16), (16, 16), (17, 32), (33, 64), (600, 64)])
+def test_a_short_k_takes_no_deeper_tile(k: int, depth: int) -> None:
+    """The narrowest swizzle that holds it: what lies beyond k is zeros that somebody writes."""
+    assert taken(matmul, product(384, 10218, k))[0]["BK"] == depth
+
+
 def test_short_sequences_take_fewer_queries() -> None:
     """192 queries are 64 masked or past the end too many, or a third faster."""
 

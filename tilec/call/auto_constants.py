@@ -169,6 +169,18 @@ class AutoConstants:
         steps = self._roles.steps
         return {name: walked_length(steps[name], call) for name in names if name in steps}
 
+    def shallow(self, call: CallClass) -> dict[str, int]:
+        """Of k of dots, elements of the narrowest swizzle that holds all a loop walks along, where
+        that is not the usual one: a longer slot would be zeros that somebody writes."""
+        steps, found = self._roles.steps, {}
+        for name in (name for name in self.values if name in steps and self._is_along_k(name)):
+            longest, usual = walked_length(steps[name], call), self.values[name]
+            bits = BY_MLIR[self._roles.dots[name][1]].bits
+            sizes = (span * 8 // bits for span in sorted(SWIZZLE_BITS))
+            short = next((n for n in sizes if longest is not None and longest <= n), usual)
+            found |= {name: short} if short < usual else {}
+        return found
+
     def deeper(self, tiles: Mapping[str, int]) -> dict[str, int] | None:
         """The tiles with twice the usual k, which take half of the steps; None where they have
         another k, or single warps multiply by this target's fastest instructions."""
@@ -339,7 +351,7 @@ def _dot_size(
     wide = target.supports(Feature.WGMMA) or target.supports(in_tensor_memory)
     if role == "k":
         span = K_BYTES if wide or on_fma or bits == 64 else WARP_K_BYTES
-        return span * 8 // bits, f"k of a dot of {dtype}, {span} bytes"
+        return span * 8 // bits, f"k of a dot of {dtype}, usually {span} bytes"
     if on_fma or bits == 64:
         unit = "FMA units" if on_fma else "8-byte accumulators"
         return FMA_SIDE, f"{role} of a dot of {dtype} on {unit} of {target.name}"

@@ -253,7 +253,9 @@ class AutoTiles:
             return found
         if streamed := self._streamed(call, context):
             return dict(sorted(streamed.items(), key=lambda item: item[1].us))
-        works = self._works(self._candidates, call, context)
+        shallow = self._usual.shallow(call)
+        candidates = [tuple({**dict(tiles), **shallow}.items()) for tiles in self._candidates]
+        works = self._works(candidates, call, context)
         works |= self._works(self._narrow(works, call, context), call, context)
         found |= self._predictions(works, call)
         between = self._works(self._between(found, works, call), call, context)
