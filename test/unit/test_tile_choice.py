@@ -284,6 +284,16 @@ def test_what_comes_element_by_element() -> None:
 
 
 @pytest.mark.parametrize(
+    ("k", "dtype", "depth"),
+    [(1, tl.bf16, 16), (17, tl.bf16, 32), (48, tl.f8e4m3, 64), (9, tl.f32, 16)],
+)
+def test_a_short_k_takes_no_deeper_tile(k: int, dtype: DType, depth: int) -> None:
+    """The narrowest swizzle that holds it: what lies beyond k is zeros that somebody writes."""
+    for m, n in ((384, 10216), (8192, 8192)):
+        assert tiles(m, n, k, dtype=dtype, is_plain=True).depth == depth
+
+
+@pytest.mark.parametrize(
     ("rows", "columns", "order"),
     [(64, 80, "?:8,1"), (64, 96, "?:8,1"), (128, 192, "?:8,1"), (128, 256, "1,?:8")],
 )
