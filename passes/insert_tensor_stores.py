@@ -38,7 +38,7 @@ from tilec.dialects.tile import Atomic
 from tilec.dialects.types import byte_width, element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout, warp_boxes
-from tilec.hardware.ring_stages import most_store_bytes, panel_bytes, store_slots
+from tilec.hardware.ring_stages import most_store_bytes, panel_bytes, pending_stores, store_slots
 from tilec.hardware.sizes import WARP_SIZE
 from tilec.hardware.target import Feature
 from tilec.messages.diagnostics import InternalError
@@ -264,7 +264,8 @@ def _emit(store: tile.StoreOp, function: ir.Operation) -> None:
                 step = i32_constant(number * plan.buffer.shape[plan.row])
                 corner[axis] = binary("arith.addi", at[axis], step)
             buffer = SlotOp.build(ring, i32_constant(number % slots))
-            WarpTmaStoreOp.build(part, buffer, tensor_map, corner, pending=slots - 1)
+            pending = pending_stores(number, plan.panels, slots)
+            WarpTmaStoreOp.build(part, buffer, tensor_map, corner, pending=pending)
     conversion = None if held == store.value else store.value.owner.operation
     store.operation.erase()
     if conversion is not None and not list(conversion.results[0].uses):

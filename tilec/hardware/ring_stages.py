@@ -95,10 +95,19 @@ MOST_AHEAD = 1 << 14
 
 
 def store_slots(panels: int, panel_bytes: int) -> int:
-    """Slots of the ring through which a tile of so many panels leaves by the engine. The next
-    program's first panel goes to the slot that was left longest, so they divide the panels."""
-    fits = (n for n in (2, 3) if panels % n == 0 and (n - 1) * panel_bytes <= MOST_AHEAD)
-    return next(fits, 1)
+    """Slots of the ring through which a tile of so many panels leaves by the engine: two, or three
+    where only these divide the panels, so that a tile's first panel finds its slot left longest."""
+    fitting = [n for n in (2, 3) if n <= panels and (n - 1) * panel_bytes <= MOST_AHEAD]
+    return next((n for n in fitting if panels % n == 0), min(fitting, default=1))
+
+
+def pending_stores(number: int, panels: int, slots: int) -> int:
+    """Of the groups of stores that a warp began last, a panel a group, those that may still read
+    when its tile's panel `number` is written: those behind the one that had its slot last, maybe of
+    the tile before."""
+    last = panels - 1 - (panels - 1 - number) % slots  # of those that take the same slot
+    before = number - slots if number >= slots else last - panels
+    return number - before - 1
 
 
 FILLING_PART, OTHER_PART = 6, 2

@@ -1,4 +1,5 @@
-// Stores of a kernel's next program take the slots in turn: panels are a multiple of them.
+// Stores of a kernel's next program take the slots from the first on: a warp waits for the store that
+// had its slot last, whichever program's.
 // RUN: tilec opt %s --passes insert-tensor-stores --target sm_90a --num-warps 4 --split-input-file | filecheck %s
 
 !m = memref<?x?xbf16, strided<[?, 1]>>
@@ -23,8 +24,10 @@ func.func @three(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8
 !row = tensor<64x160xbf16, #gpu_tile.layout<"T(4,32):(8@1,1@0) V(8,2,5):(1@1,32@0,32@1)">>
 
 // CHECK-LABEL: @five
-// CHECK: "gpu_tile.alloc"() {{.*}}tensor<1x64x32xbf16>
-// CHECK-COUNT-5: "gpu_tile.warp_tma_store"({{.*}}) {pending = 0 : i32}
+// CHECK: "gpu_tile.alloc"() {{.*}}tensor<2x64x32xbf16>
+// CHECK: "gpu_tile.warp_tma_store"({{.*}}) {pending = 0 : i32}
+// CHECK: "gpu_tile.warp_tma_store"({{.*}}) {pending = 2 : i32}
+// CHECK-COUNT-3: "gpu_tile.warp_tma_store"({{.*}}) {pending = 1 : i32}
 func.func @five(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}}) attributes {tile.kernel} {
   %c64 = arith.constant 64 : index
   %x = arith.constant dense<1.0> : !acc
