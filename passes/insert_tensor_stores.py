@@ -8,8 +8,8 @@ After:    %x0, %x1, ... = "tile.split"(%x) {axis = 1}
 
 The threads go on while the tile is on its way: in a persistent kernel the next program's work hides
 it. Registers are not rearranged, no warp waits for another, and a partial tile needs no bounds. The
-tile goes in panels of one swizzle's width, so that two small buffers serve all of it, or in halves
-where that would be the narrowest one.
+tile goes in panels of one swizzle's width, so that two small buffers serve all of it, or in whole
+rows where that would be the narrowest one (`hardware/ring_stages.py`).
 Does not handle: tiles that are not two-dimensional or whose warps do not hold whole boxes, stores
 in loops of the author's, stores with a cache hint, arrays that the kernel reads or stores to in two
 places (other branches of one scf.if aside), kernels that order memory accesses with other CTAs (a
@@ -215,7 +215,7 @@ def _plan(store: tile.StoreOp) -> _Plan | str:
     if "cache" in store.options:
         return "the store has a cache hint"
     kind = element(store.value)
-    span = panel_bytes(sizes[row] * byte_width(kind))
+    span = panel_bytes(sizes[1 - row], sizes[row] * byte_width(kind))
     if not span:
         return f"{sizes[row]} elements along the row fill no swizzle"
     whole = layout_of(_held(store))

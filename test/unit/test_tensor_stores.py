@@ -24,10 +24,14 @@ def test_a_panel_waits_for_what_had_its_slot_last(panels: int, nbytes: int) -> N
         assert pending_stores(number, panels, slots) == now - before - 1
 
 
-def test_rows_that_fill_the_narrowest_swizzle_alone_go_in_halves() -> None:
-    """A warp waits for each panel, and odd numbers of vectors need no swizzle."""
-    rows = (32, 64, 96, 160, 192, 224, 384, 480, 40)
-    assert [panel_bytes(row) for row in rows] == [32, 64, 48, 80, 64, 112, 128, 240, 0]
+def test_rows_that_fill_the_narrowest_swizzle_alone_go_whole() -> None:
+    """A warp waits for each panel; an odd number of sectors needs no swizzle, and is not cut."""
+    rows = (32, 64, 96, 160, 192, 224, 288, 384, 416, 480, 40)
+    assert [panel_bytes(64, row) for row in rows] == [
+        *(32, 64, 96, 160, 64, 224, 288, 128, 416, 480, 0)
+    ]
+    found = [panel_bytes(128, row) for row in (160, 224, 288, 352, 416, 480)]
+    assert found == [160, 224, 96, 352, 416, 160]
 
 
 @pytest.mark.parametrize("columns", [48, 112, 160, 192, 240])

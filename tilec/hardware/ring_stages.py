@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilec.hardware.sizes import SWIZZLE_BITS, SWIZZLED_ROWS
+from tilec.hardware.sizes import SECTOR_BYTES, SWIZZLE_BITS, SWIZZLED_ROWS
 from tilec.hardware.target import Target
 
 USUAL_STAGES = 6
@@ -81,13 +81,23 @@ def copied_stages(slot_bytes: int, accumulators: int, warps: int, target: Target
     return max(1, min(MOST_COPIED, share // max(1, slot_bytes)))
 
 
-def panel_bytes(row_bytes: int) -> int:
-    """Bytes of a row of the panels in which a tile with rows of so many leaves by the engine: the
-    widest swizzle that they are a multiple of, 0 if there is none. Where that is the narrowest, a
-    copy of it would take as long as one of a wide panel, which a warp waits for: halves then, an
-    odd number of vectors, whose rows spread over the banks without a swizzle."""
+MOST_PANEL = 1 << 15
+"""Bytes of a panel without a swizzle, where its rows can be cut."""
+
+
+def panel_bytes(rows: int, row_bytes: int) -> int:
+    """Bytes of a row of the panels in which a tile with so many rows of so many bytes leaves by the
+    engine: the widest swizzle that they are a multiple of, 0 if there is none. Where that is the
+    narrowest, a copy of it would take as long as one of a wide panel, which a warp waits for: whole
+    rows then, an odd number of sectors, of which no more than two lie in the same banks without a
+    swizzle; or a third or fifth of rows that are long. Parts of sectors would be written twice."""
     span = next((span for span in SWIZZLE_BITS if row_bytes % span == 0), 0)
-    return row_bytes // 2 if span == min(SWIZZLE_BITS) and row_bytes > 2 * span else span
+    if span != min(SWIZZLE_BITS):
+        return span
+    sectors = row_bytes // SECTOR_BYTES
+    parts = [n for n in range(1, sectors) if sectors % n == 0]
+    fitting = (n for n in parts if rows * row_bytes <= n * MOST_PANEL)
+    return row_bytes // next(fitting, parts[0]) if parts else span
 
 
 MOST_AHEAD = 1 << 14
