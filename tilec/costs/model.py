@@ -78,6 +78,7 @@ def predict(work: Work, machine: Machine) -> Prediction:
     active = min(1.0, rates.dram_share * work.programs / machine.multiprocessors)
     rate = machine.memory_gb_per_s * 1e3 * rates.dram_efficiency * active
     moved = work.array_bytes + (rates.torn - 1) * work.torn_bytes
+    moved += (rates.written - 1) * work.written_bytes
     moved += _read_again(work, occupancy, machine)
     memory = moved / (rate * (1 if work.has_engine else rates.dram_threads))
     memory *= _unevenness(work, machine)
@@ -119,12 +120,12 @@ def _held_bytes(loop: LoopWork, stages: int) -> int:
 
 
 def _launch(work: Work, shared: int, machine: Machine) -> float:
-    """Microseconds of the launch itself, behind another (`passes/overlap_launches.py`)."""
+    """Microseconds of the launch itself, behind another, which begins under one whose CTAs fill a
+    multiprocessor each (`passes/overlap_launches.py`)."""
     rates = machine.rates
-    if not work.has_engine:
+    if not work.has_engine or machine.target.fits_twice(shared):
         return rates.launch
-    fills = not machine.target.fits_twice(shared)
-    is_beside = fills and 2 * work.programs <= machine.multiprocessors
+    is_beside = 2 * work.programs <= machine.multiprocessors
     return rates.launch - rates.hidden_launch - (rates.hidden_beside if is_beside else 0)
 
 

@@ -143,7 +143,8 @@ class Work:
     longest program is. `guessed`: what could not be told before a run. `teams`:
     sets of so many warps that take the programs of a CTA in turn.
     `cluster`: CTAs that load together what they share. `piece_bytes`: how much of the largest array
-    a program reads at one place, 0 if unknown. `torn_bytes`: of results whose rows begin anywhere.
+    a program reads at one place, 0 if unknown. `torn_bytes`: of results whose rows begin anywhere;
+    `written_bytes`: of all of them.
     `again_bytes`: what a program without products has read in another loop before.
     `parts`: CTAs of a cluster that each sum a part of a program's loop (pass split-sums); each
     counts as a program. `sums`: 32-bit registers of each tile that they add up; `sends_words`:
@@ -164,6 +165,7 @@ class Work:
     cluster: int = 1
     piece_bytes: int = 0
     torn_bytes: int = 0
+    written_bytes: int = 0
     outer_bytes: int = 0
     longest: float = 1
     again_bytes: float = 0

@@ -94,7 +94,8 @@ def work_of(
     stays = programs * product.batch * splits > machine.multiprocessors
     leaving = _leaving_bytes(rows, columns, width, stored, product.way(unit), stays, target)
     store = replace(store, leaving_bytes=leaving)
-    arrays = (m * k + k * n) * product.width + m * n * width * splits
+    results = product.batch * m * n * width * splits
+    arrays = product.batch * (m * k + k * n) * product.width + results
     warps = 8 if unit is Unit.WARPGROUPS and rows >= USUAL_SIDE else 4
     if not target.supports(Feature.WGMMA):
         warps = max(4, min(8, rows * columns // ACCUMULATORS_PER_WARP))
@@ -102,13 +103,12 @@ def work_of(
         programs * product.batch * splits,
         warps,
         (replace(_loop(product, tile, splits, cluster, unit, machine.rates), stages=stages), store),
-        product.batch * arrays,
+        arrays,
         rows * columns,
         cluster=1 if unit is Unit.TENSOR_MEMORY else prod(cluster),
         piece_bytes=depth * product.width,
-        torn_bytes=product.batch * m * n * width
-        if stored in (Stored.ELEMENTS, Stored.SCATTERED)
-        else 0,
+        torn_bytes=results if product.c.alignment < SECTOR_BYTES and splits == 1 else 0,
+        written_bytes=results,
         sends_words=product.c.contiguous != 1,
     )
 
@@ -157,7 +157,7 @@ def _leaving_bytes(
     if stored is not Stored.ROWS:
         padded = rows * columns * width + MOST_PADDING * max(rows, columns)
         return padded if way is Way.ENGINE else 0
-    panel = panel_bytes(columns * width)
+    panel = panel_bytes(rows, columns * width)
     found = rows * panel * store_slots(columns * width // panel, rows * panel) if panel else 0
     if width == SUM_BYTES and (not stays or found > most_store_bytes(target, fills_sectors=True)):
         return 0

@@ -20,7 +20,7 @@ from tilec.costs.dot_work import Memory, unit_of
 from tilec.costs.machine import Machine
 from tilec.costs.model import predict
 from tilec.costs.tail_model import predict_with_tail
-from tilec.costs.work import ALONE, Unit, Way
+from tilec.costs.work import ALONE, Stored, Unit, Way
 from tilec.hardware.mma_shapes import PAIR, PAIR_MS, tensor_ns
 from tilec.hardware.sizes import SWIZZLE_BITS, SWIZZLED_ROWS
 from tilec.hardware.target import Target
@@ -50,14 +50,11 @@ close below the number of multiprocessors."""
 MOST_ELEMENTS = 128 * 256
 """Of a tile: 128 accumulators for each thread of two warpgroups."""
 SLIMNESS = 4
-"""Rows for each column, at most, of tiles for more than one warpgroup: slimmer ones load more for
-each product."""
+"""Rows for each column, at most, where several warpgroups multiply: slimmer tiles load more."""
 MOST_KEPT_ELEMENTS = 128 * 192
-"""Of a tile with two accumulators, where sums are kept in f32, or whose operands threads bring with
-registers of their own: 96 each of 248 registers."""
+"""Of a tile with two accumulators, where sums are kept in f32, or whose operands threads bring."""
 MOST_TRANSPOSED_ROWS = 256
-"""Rows of a product of which the transpose is always tried: few rows become an instruction's
-columns."""
+"""Of a product of which the transpose is always tried: few become an instruction's columns."""
 CLUSTERS = ((2, 1), (1, 2), (4, 1), (1, 4))
 """Programs along rows and columns whose CTAs load together what they both need."""
 LEAST_PART = 16
@@ -68,16 +65,14 @@ MOST_CTAS = 4
 """Of a cluster: larger ones leave more multiprocessors of a processor group without one
 (`clustered` of the rates). Not timed."""
 MOST_SHARED = 1.5
-"""Times the shortest so far that a tile may take by itself whose clusters are tried: those load
-three quarters of the bytes or more."""
+"""Times the shortest so far that a tile may take whose clusters, which load less, are tried."""
 MOST_SPLITS = 16
-"""Parts of k: so many partial results are written and read again; `_splits` stops earlier where
-their programs fill the device."""
+"""Parts of k, each written and read again; `_splits` stops where their programs fill the device."""
 MOST_PARTS = 1024
 """Of the sums of a batch: as many programs fill any device several times."""
 TAIL_PARTS = (2, 3, 4, 6, 8)
 """Of k in the last round: up to 8 paid (2048 x 2304 x 8192: 127 to 118 us,
-last-round-h200-2026-11-21.json); each part writes partial sums, waits and is waited for."""
+last-round-h200-2026-11-21.json)."""
 MOST_TAIL_PARTS = TAIL_PARTS[-1]
 CLUSTER_PARTS = (2, 4, 8)
 """Of k, each summed by a CTA of a cluster: these sizes are those that clusters may always have."""
@@ -85,8 +80,10 @@ PARTS_GAIN = 1.05
 """Times as fast as without must a product be with such parts, by prediction: below that, short
 products lost by them (48 x 64 x 896, H200)."""
 TURN_COLUMNS = (192,)
-"""Of tiles of `USUAL_SIDE` rows that one warpgroup multiplies while another stores; narrower ones
-were slower wherever turns paid."""
+"""Of `USUAL_SIDE` rows by a warpgroup while another stores; narrower ones were slower."""
+TURN_STEPS = 4
+"""Of k, at least: shorter products wait for their stores (fp8 9792 x 15232 x 240 takes 127 us in
+turns, 113 in 128 x 256; 10448 x 9600 x 48 69.5 and 62.7; 3712 x 10624 x 208 40.3 and 32.5)."""
 TURN_WARPS = 4
 """Of a set that takes programs in turn: a warpgroup, since two of 128 x 192 sums fill the
 registers."""
@@ -200,14 +197,13 @@ def _is_better_transposed(product: Product, wide: Unit) -> bool:
 def completed(
     choice: TileChoice, product: Product, machine: Machine, is_plain: bool = True
 ) -> TileChoice:
-    """A choice with what follows from it: slots, and the order of programs."""
+    """A choice with what follows from it: slots where CTAs stay, and the order of programs."""
     wide = wide_unit(machine.target)
     across_k = _is_better_transposed(product, wide) or product.reads_across_k(wide)
     is_large = choice.rows * choice.columns == MOST_ELEMENTS and not choice.is_single
     if across_k and is_large and is_plain:
         slowed = replace(choice, stages=ACROSS_K_STAGES)
         choice = slowed if isfinite(_us(slowed, product, machine)) else choice
-    choice = _filling(choice, product, machine)
     return replace(choice, group=_group(choice, product, machine))
 
 
@@ -270,7 +266,8 @@ def _choices(
             tile = rows, columns, depth
             for splits in _splits(product, tile, most_splits, machine):
                 us, is_single = predicted(product, tile, splits, ALONE, machine)
-                yield TileChoice(*tile, splits, us, is_transposed, is_single)
+                one = TileChoice(*tile, splits, us, is_transposed, is_single)
+                yield _filling(one, product, machine)
                 alone = us if splits == 1 else alone
             yield from _summed(product, tile, is_transposed, machine)
             shortest = min(shortest, alone)
@@ -285,19 +282,23 @@ def _choices(
 
 
 def _filling(choice: TileChoice, product: Product, machine: Machine) -> TileChoice:
-    """A choice by CTAs that fill a multiprocessor each, where there is one for each: the same tile
-    was 1.2 to 1.5 times as fast in 10 of 12 launches of 2 to 18 us (H200). Parts of k that a
-    kernel behind adds up gain nothing."""
+    """A choice by CTAs that fill a multiprocessor each, where there is one for each, by slots
+    deeper than a short k if need be: the same tile was 1.2 to 1.5 times as fast in 10 of 12
+    launches of 2 to 18 us (H200). Parts of k that a kernel behind adds up gain nothing."""
     if choice.splits * choice.tail > 1 or choice.cluster != ALONE or not choice.is_single:
         return choice
-    tile = choice.rows, choice.columns, choice.depth
-    own = product.transposed() if choice.is_transposed else product
-    work = in_parts(work_of(own, tile, 1, ALONE, machine), choice.parts)
-    stages = filling_stages(work, machine)
-    if stages is None or work.loops[0].unit is not Unit.WARPGROUPS:
+    if unit_of(choice.rows, choice.columns, product.kind, machine.target) is not Unit.WARPGROUPS:
         return choice
-    filled = replace(choice, stages=stages)
-    return replace(filled, us=_us(filled, product, machine))
+    depth = choice.depth
+    while depth == choice.depth or depth * product.width <= K_BYTES:
+        tile = choice.rows, choice.columns, depth
+        work = in_parts(work_of(product, tile, 1, ALONE, machine), choice.parts)
+        stages = filling_stages(work, machine)
+        if stages is not None:
+            us, _ = predicted(product, tile, 1, ALONE, machine, stages, choice.parts)
+            return replace(choice, depth=depth, stages=stages, us=us)
+        depth *= 2
+    return choice
 
 
 def _tails(product: Product, machine: Machine) -> Iterator[TileChoice]:
@@ -317,7 +318,7 @@ def _tails(product: Product, machine: Machine) -> Iterator[TileChoice]:
 def _turns(product: Product, machine: Machine) -> Iterator[TileChoice]:
     """Tiles of one warpgroup for two sets of warps, where each has a program to take."""
     depth = _least_depth(product)
-    for columns in TURN_COLUMNS:
+    for columns in TURN_COLUMNS if product.k > (TURN_STEPS - 1) * depth else ():
         unit = unit_of(USUAL_SIDE, columns, product.kind, machine.target)
         if unit is not Unit.WARPGROUPS or product.keeps_sums:
             continue
@@ -387,7 +388,8 @@ def _summed(
     for parts in CLUSTER_PARTS:
         if programs * parts <= machine.clustered(parts) and 2 * parts * depth <= product.k:
             us = predict(in_parts(work, parts), machine).us
-            yield TileChoice(*tile, 1, us, is_transposed, is_single=True, parts=parts)
+            one = TileChoice(*tile, 1, us, is_transposed, is_single=True, parts=parts)
+            yield _filling(one, product, machine)
 
 
 def _may_share(
@@ -422,13 +424,15 @@ def _tiles(product: Product, is_transposed: bool, target: Target) -> Iterator[tu
     wide = wide_unit(target)
     if wide is not Unit.WARPS:
         widths = _sides(product.n, WIDE_COLUMNS)
+        # Threads store whole rows in layouts of powers of two alone, one by one what is unaligned.
+        whole = SIDES[1] if product.stored(1) is Stored.ELEMENTS and widths[-1] > SIDES[1] else 1
         for rows in _sides(product.m, WIDE_ROWS):
             for columns in widths[-1:] if is_transposed and product.n <= WIDE_ROWS[0] else widths:
                 is_small = product.keeps_sums or product.way(wide) is Way.THREADS
                 most = MOST_KEPT_ELEMENTS if is_small else MOST_ELEMENTS
                 fits = unit_of(rows, columns, product.kind, target) is wide
                 is_slim = rows > max(WIDE_ROWS[0], SLIMNESS * columns) and wide is Unit.WARPGROUPS
-                if fits and rows * columns <= most and not is_slim:
+                if fits and rows * columns <= most and not is_slim and columns % whole == 0:
                     yield rows, columns
         is_short = product.m < WIDE_ROWS[0] or product.way(wide) is Way.REGISTERS
         narrow = [s for s in _sides(product.m, SIDES) if s < WIDE_ROWS[0] and is_short]

@@ -47,7 +47,8 @@ class Rates:
     DRAM. `dram_efficiency`: the part of its rate that reading arrays once reaches; `dram_threads`:
     what is left of that where threads ask instead of the engine. `short_pieces`: how much longer it
     takes in pieces of 128 bytes; half so in twice those. `dram_share`: what one multiprocessor can
-    draw, as parts of all. `torn`: what a byte of results costs whose rows begin anywhere.
+    draw, as parts of all. `written`: what a byte of results costs of it; `torn`: the
+    same where rows begin within sectors.
     `uneven`: how much longer reading takes for each multiprocessor in two that has no CTA, where
     more than half of them have: presumably because they share their way to memory in pairs;
     clusters of `even_cluster` CTAs are dealt evenly. `unhidden`: the part of the shorter of
@@ -131,6 +132,7 @@ class Rates:
     dram_threads: float
     short_pieces: float
     dram_share: float
+    written: float
     torn: float
     uneven: float
     even_cluster: int
