@@ -96,7 +96,9 @@ def launch_work(
     twice = program.reads & program.writes - program.atomics
     touched += [v for name, v in arrays.items() if name in twice]
     held = sum(_elements(v) * v.element_bytes for v in (touched or arrays.values()))
-    each = sum(loop.trips * (loop.global_bytes + loop.stored_bytes) for loop in loops)
+    written = sum(_elements(v) * v.element_bytes for n, v in arrays.items() if n in program.writes)
+    stored = sum(loop.trips * loop.stored_bytes for loop in loops)
+    each = sum(loop.trips * loop.global_bytes for loop in loops) + stored
     work = Work(
         busy,
         program.warps,
@@ -106,6 +108,7 @@ def launch_work(
         program.elements,
         tuple(guessed),
         program.teams,
+        written_bytes=min(written, int(busy * stored)),
         outer_bytes=program.outer_bytes,
         longest=_longest(lengths),
         again_bytes=_again(program, around),
