@@ -100,5 +100,7 @@ def test_where_they_are_not_chosen() -> None:
         tiles(8192, 8192, 512, "sm_80", is_plain=True),
         tiles(8192, 8192, 512, "sm_100a", is_plain=True),
         tiles(512, 512, 512, is_plain=True),
+        tiles(9792, 15232, 240, is_plain=True, dtype=tl.f8e4m3),  # two steps: stores are waited for
+        tiles(3712, 10624, 96, is_plain=True),
     ):
         assert choice is None or not choice.in_turn

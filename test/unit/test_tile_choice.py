@@ -19,7 +19,13 @@ from tilec.hardware.target import find_target
 from tilec.ops.multiply_plan import KEPT
 from tilec.ops.product_facts import Product
 from tilec.ops.product_work import filling_stages, work_of
-from tilec.ops.tile_choice import MOST_CTAS, MOST_SPLITS, TileChoice, choose_tiles
+from tilec.ops.tile_choice import (
+    MOST_CTAS,
+    MOST_SPLITS,
+    TileChoice,
+    choose_tiles,
+    tile_choices,
+)
 from tilec.runtime.device import device
 from tilec.terms.dtypes import DType
 
@@ -322,6 +328,27 @@ def test_lines_that_begin_elsewhere_cost_more() -> None:
     assert lines(320, 128) == 2000  # boxes of 64 bytes
     assert lines(128, 4, Way.THREADS) == found[2]
     assert lines(64, 2, Way.REGISTERS) == 1000
+
+
+def test_few_programs_of_a_short_k_fill_multiprocessors_by_deeper_slots() -> None:
+    """A launch is let in early by one that does: f16 64 x 4992 x 8 takes 2.3 us for 3.3 (H200)."""
+    found = tiles(64, 4992, 8)
+    assert found.is_single
+    assert found.stages is not None
+    product = Product(64, 4992, 8, 1, "f16", 2, *ALONG_K)
+    product = product.transposed() if found.is_transposed else product
+    tile = found.rows, found.columns, found.depth
+    shared = predict(work_of(product, tile, 1, ALONE, HOPPER, found.stages), HOPPER).shared_bytes
+    assert not HOPPER.target.fits_twice(shared)
+
+
+def test_columns_that_threads_store_one_by_one_are_few_powers_of_two() -> None:
+    """Threads have rows of 112 or 144 columns in no layout but that of the sums."""
+    for m, n in ((832, 14013), (384, 10218), (1000, 3001)):
+        c = Memory(1, 2)
+        product = Product(m, n, 64, 1, "bf16", 2, *ALONG_K, c=c)
+        found = [one for one in tile_choices(product, HOPPER) if not one.is_transposed]
+        assert all(one.columns % 32 == 0 for one in found if one.columns > 32)
 
 
 def test_one_program_a_multiprocessor_gets_all_of_its_memory() -> None:
