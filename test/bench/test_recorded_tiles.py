@@ -1,6 +1,7 @@
 """What `tl.auto` chooses for launches whose tiles were all timed on an H200, against the best.
 
-The record is `auto_tiles.py`'s; the model was fitted to a part of its cases.
+The records are `auto_tiles.py`'s, and cases of them that were timed again; the model was fitted to
+a part of the first one's.
 """
 
 from __future__ import annotations
@@ -25,8 +26,13 @@ from tilec.runtime.arrays import ArrayView
 from tilec.runtime.launch_argument import REQUIRED
 
 TARGET = find_target("sm_90a")
-RECORD = Path(__file__).parent / "results" / "auto-tiles-h200-2026-11-23.json"
-CASES: list[dict[str, Any]] = json.loads(RECORD.read_text())["cases"]
+RECORDS = [
+    Path(__file__).parent / "results" / f"auto-tiles-h200-{date}.json"
+    for date in ("2026-11-23", "2026-11-28")
+]
+EACH = [case for record in RECORDS for case in json.loads(record.read_text())["cases"]]
+CASES: list[dict[str, Any]] = list({case["case"]: case for case in EACH}.values())
+"""The last timing of each."""
 KERNELS = {
     kernel.name: kernel for kernel in vars(auto_kernels).values() if isinstance(kernel, Kernel)
 }

@@ -51,6 +51,8 @@ def test_small_products_take_small_tiles_and_large_ones_the_usual() -> None:
 def test_a_short_k_takes_no_deeper_tile(k: int, depth: int) -> None:
     """The narrowest swizzle that holds it: what lies beyond k is zeros that somebody writes."""
     assert taken(matmul, product(384, 10218, k))[0]["BK"] == depth
+    # One round of programs fills multiprocessors, so that the next launch begins under it.
+    assert taken(matmul, product(608, 25, k))[0]["BK"] >= 64
 
 
 def test_short_sequences_take_fewer_queries() -> None:

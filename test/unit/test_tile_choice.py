@@ -342,6 +342,14 @@ def test_few_programs_of_a_short_k_fill_multiprocessors_by_deeper_slots() -> Non
     assert not HOPPER.target.fits_twice(shared)
 
 
+def test_ctas_stay_for_products_that_write_more_than_they_read() -> None:
+    """bf16 7488 x 480 x 32 takes 4.0 us so, and 6.2 where each has one of two programs (H200)."""
+    for m, n, k in ((7488, 480, 32), (9000, 1000, 64), (5000, 2000, 16)):
+        found = tiles(m, n, k, dtype=tl.bf16, is_plain=True)
+        programs = programs_of(found, m, n)
+        assert not found.is_single or programs <= HOPPER.multiprocessors
+
+
 def test_columns_that_threads_store_one_by_one_are_few_powers_of_two() -> None:
     """Threads have rows of 112 or 144 columns in no layout but that of the sums."""
     for m, n in ((832, 14013), (384, 10218), (1000, 3001)):

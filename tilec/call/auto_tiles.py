@@ -253,9 +253,8 @@ class AutoTiles:
             return found
         if streamed := self._streamed(call, context):
             return dict(sorted(streamed.items(), key=lambda item: item[1].us))
-        shallow = self._usual.shallow(call)
-        candidates = [tuple({**dict(tiles), **shallow}.items()) for tiles in self._candidates]
-        works = self._works(candidates, call, context)
+        works = self._works(self._candidates, call, context)
+        works |= self._works(self._shallow(works, call), call, context)
         works |= self._works(self._narrow(works, call, context), call, context)
         found |= self._predictions(works, call)
         between = self._works(self._between(found, works, call), call, context)
@@ -276,6 +275,13 @@ class AutoTiles:
                 if ranked is not None:
                     found[tiles, parts] = ranked
         return found
+
+    def _shallow(self, works: Mapping[Constants, Work], call: CallClass) -> list[Constants]:
+        """Tiles of several rounds of programs with no more of k than loops walk along. Of one round
+        the ring had better fill a multiprocessor each, so that the next launch is let in early."""
+        shallow = self._usual.shallow(call)
+        many = [x for x in works if works[x].programs > call.machine.multiprocessors]
+        return [tuple({**dict(x), **shallow}.items()) for x in many] if shallow else []
 
     def _deeper(
         self, found: Mapping[Point, Ranked], works: Mapping[Constants, Work], call: CallClass

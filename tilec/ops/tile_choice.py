@@ -255,7 +255,7 @@ def _choices(
 ) -> Iterator[TileChoice]:
     """Yields each size of a tile by itself, with k in parts, and shared by clusters."""
     least = _least_depth(product)
-    shortest = alone = float("inf")
+    shortest = float("inf")
     depths = (least, 2 * least, 4 * least)
     if is_transposed and product.n > MOST_TRANSPOSED_ROWS:  # of these the sizes alone are of use
         depths, most_splits = depths[:1], 1
@@ -263,7 +263,7 @@ def _choices(
         for depth in depths:
             if depth > least and not _may_be_deep(product, rows, columns, depth, machine.target):
                 continue
-            tile = rows, columns, depth
+            tile, alone = (rows, columns, depth), float("inf")
             for splits in _splits(product, tile, most_splits, machine):
                 us, is_single = predicted(product, tile, splits, ALONE, machine)
                 one = TileChoice(*tile, splits, us, is_transposed, is_single)
@@ -364,14 +364,15 @@ def _splits(
     product: Product, tile: tuple[int, int, int], most: int, machine: Machine
 ) -> Iterator[int]:
     """The numbers of parts in which k can be summed: as long as there is room for them on the
-    device."""
+    device. Threads store whole rows in layouts of powers of two alone, and others one by one."""
     rows, columns, depth = tile
     programs = tl.cdiv(product.m, rows) * tl.cdiv(product.n, columns) * product.batch
-    steps, splits = tl.cdiv(product.k, depth), 1
+    steps, splits, is_torn = tl.cdiv(product.k, depth), 1, product.stored(1) is Stored.ELEMENTS
     while splits == 1 or (steps >= 4 * splits and product.batch * splits <= MOST_PARTS):
         if splits > most or (splits > 1 and programs * splits >= 4 * machine.multiprocessors):
             return
-        yield splits
+        if splits > 1 or columns <= SIDES[1] or columns % SIDES[1] == 0 or not is_torn:
+            yield splits
         splits *= 2
 
 
@@ -424,15 +425,13 @@ def _tiles(product: Product, is_transposed: bool, target: Target) -> Iterator[tu
     wide = wide_unit(target)
     if wide is not Unit.WARPS:
         widths = _sides(product.n, WIDE_COLUMNS)
-        # Threads store whole rows in layouts of powers of two alone, one by one what is unaligned.
-        whole = SIDES[1] if product.stored(1) is Stored.ELEMENTS and widths[-1] > SIDES[1] else 1
         for rows in _sides(product.m, WIDE_ROWS):
             for columns in widths[-1:] if is_transposed and product.n <= WIDE_ROWS[0] else widths:
                 is_small = product.keeps_sums or product.way(wide) is Way.THREADS
                 most = MOST_KEPT_ELEMENTS if is_small else MOST_ELEMENTS
                 fits = unit_of(rows, columns, product.kind, target) is wide
                 is_slim = rows > max(WIDE_ROWS[0], SLIMNESS * columns) and wide is Unit.WARPGROUPS
-                if fits and rows * columns <= most and not is_slim and columns % whole == 0:
+                if fits and rows * columns <= most and not is_slim:
                     yield rows, columns
         is_short = product.m < WIDE_ROWS[0] or product.way(wide) is Way.REGISTERS
         narrow = [s for s in _sides(product.m, SIDES) if s < WIDE_ROWS[0] and is_short]

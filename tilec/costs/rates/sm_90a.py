@@ -65,6 +65,7 @@ RATES = Rates(
     memory_latency=870,
     loaded_latency=1410,
     start=270,
+    shared_start=60,
     step=55,
     cluster_step=20,
     narrow_load=0.138,
