@@ -15,6 +15,7 @@ from typing import Any
 import auto_kernels
 import pytest
 
+from tilec.call.auto_tiles import Tiles
 from tilec.call.call_class import class_of
 from tilec.call.jit import Kernel
 from tilec.call.specialization import specialize
@@ -30,18 +31,18 @@ RECORDS = [
     Path(__file__).parent / "results" / f"auto-tiles-h200-{date}.json"
     for date in ("2026-11-23", "2026-11-28")
 ]
-EACH = [case for record in RECORDS for case in json.loads(record.read_text())["cases"]]
-CASES: list[dict[str, Any]] = list({case["case"]: case for case in EACH}.values())
-"""The last timing of each."""
+FIRST, AGAIN = (json.loads(record.read_text())["cases"] for record in RECORDS)
+LATEST = {case["case"] for case in AGAIN}
+CASES: list[dict[str, Any]] = [*(c for c in FIRST if c["case"] not in LATEST), *AGAIN]
 KERNELS = {
     kernel.name: kernel for kernel in vars(auto_kernels).values() if isinstance(kernel, Kernel)
 }
 KERNELS |= {"attention": attention, "matmul": matmul}
 MOST_LOST = {
     "gated": (1.06, 1.12),
-    "matmul": (1.04, 1.12),
+    "matmul": (1.03, 1.1),
     "updated_product": (1.12, 1.25),
-    "losses": (1.08, 1.16),  # 128 x 256 takes 19 % more than is predicted
+    "losses": (1.06, 1.11),
     "recurrence": (1.09, 1.1),
 }
 USUALLY_LOST = (1.04, 1.1)
@@ -94,9 +95,16 @@ def lost(case: Mapping[str, Any]) -> float:
     for tiles in kernel._programs.choices(wanted, TARGET).order(call):
         sizes = dict(tiles.chosen)
         label = "x".join(str(sizes[n]) for n in sorted(sizes, key=lambda n: (n == "BK", n)))
-        if label in case["us"] and label not in case["unsound"]:
-            return case["us"][label] / min(case["us"].values())
+        found = next((name for name in (f"{label}{_ways(tiles)}", label) if name in case["us"]), "")
+        if found and found not in case["unsound"]:
+            return case["us"][found] / min(case["us"].values())
     raise AssertionError(f"no choice for {case['case']} was timed")
+
+
+def _ways(tiles: Tiles) -> str:
+    """As in 64x128x64/c21: a cluster of two programs, one below the other."""
+    down, across = tiles.cluster
+    return f"/c{down}{across}" if down * across > 1 else f"/p{tiles.parts}" * (tiles.parts > 1)
 
 
 @pytest.mark.share(4)
