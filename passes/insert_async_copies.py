@@ -11,8 +11,9 @@ The wait stands right behind, so the program means the same without that pass.
    copy's `dims`. Several buffers take a copy each. So does a gather, as `cp_async_gather`, if the
    numbers of later iterations' rows are known ahead.
 2. Where the author demands stages, a load whose value is used in registers, too, is copied to a
-   buffer and read back from there. Undemanded it stays: it would cost a second instruction per
-   vector and a barrier, which a loop without dots wins back only where few warps hide the latency.
+   buffer and read back from there. Undemanded it stays, unless a tensor copy fills a product's
+   buffer with it (`copies/copies_beside.py`): it would cost a second instruction per vector and a
+   barrier, which a loop without dots wins back only where few warps hide the latency.
    In a branch, of a block that some iterations skip, the copy stands in front of the branch, masked
    by its condition (`copies/masked_copies.py`), where pipeline-loops can issue it ahead.
 3. A copy needs 4 provably aligned bytes and zero padding; where it does not fit, the load stays and
@@ -58,7 +59,7 @@ from tilec.passes.copies.buffer_fills import (
     uses_of,
     why_no_copy,
 )
-from tilec.passes.copies.copies_beside import plan_copies_beside
+from tilec.passes.copies.copies_beside import plan_copies_beside, read_operands_back
 from tilec.passes.copies.im2col_walks import im2col_walk
 from tilec.passes.copies.masked_copies import move_in_front
 from tilec.passes.copies.tensor_copies import TensorCopy, emit_tensor_copies, plan_tensor_copy
@@ -130,7 +131,9 @@ def _use_tensor_maps(
     with_roles = context.target.supports(Feature.WGMMA) and demands_roles(function)
     rest: list[BufferStoreOp] = operand_fills(function) if with_roles else []
     plans = []
+    multiply = context.target.supports(Feature.WGMMA) and not forbids_roles(function)
     for block, candidates in by_block.items():
+        read_operands_back(candidates if multiply else (), facts, context)
         plan = _plan_each(candidates, facts, context) if with_roles else None
         if plan is None:
             plan, others = _plan_block(function, block, candidates, facts, context)

@@ -1,5 +1,5 @@
-"""What a loop of tensor copies loads beside the operands of its products: small tiles that only
-registers want, and tiles that become operands once warps have computed with them.
+"""What registers want of a loop of tensor copies: small tiles that no product reads, tiles that
+become operands once warps have computed with them, and operands that registers want, too.
 
 Before:   %t = "tile.load"(%logs, %m)   ...   %u = "gpu_tile.convert_layout"(%t)
 After:    %t = "tile.load"(%logs, %m)   %s = "gpu_tile.alloc"()   "gpu_tile.buffer_store"(%t, %s)
@@ -7,7 +7,8 @@ After:    %t = "tile.load"(%logs, %m)   %s = "gpu_tile.alloc"()   "gpu_tile.buff
 
 A tensor copy takes the place of load and store then (`tensor_copies`): a load would be waited for
 in each iteration, and a conversion across warps would have all of them meet twice. Each reader
-takes the tile from the buffer in the layout that it wants, where it wants it.
+takes the tile from the buffer in the layout that it wants, where it wants it. Of an operand it is
+the product's own buffer.
 Does not handle: other tiles of more than a part of what the products read, which would take slots
 of their ring; what no tensor copy brings (a length that is no whole 16 bytes).
 """
@@ -27,7 +28,7 @@ from tilec.dialects.types import is_tile
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.contract import PassContext
-from tilec.passes.copies.buffer_fills import uses_of, why_no_copy
+from tilec.passes.copies.buffer_fills import Read, dims_of, uses_of, why_no_copy
 from tilec.passes.copies.tensor_copies import TensorCopy, plan_tensor_copy, why_no_tensor_copy
 from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.rewriting.buffers import stored
@@ -68,6 +69,25 @@ def plan_copies_beside(
     return found
 
 
+def read_operands_back(loads: Iterable[Read], facts: Divisibility, context: PassContext) -> None:
+    """Has registers read what a product multiplies as it is from the product's buffer, which a
+    tensor copy may fill then."""
+    for load in loads:
+        uses = uses_of(load.result, dims_of(load))
+        own = next((fill.store for fill in uses.fills if fill.dims == dims_of(load)), None)
+        if not isinstance(load, tile.LoadOp) or not uses.in_registers or own is None:
+            continue
+        planned = [plan_tensor_copy(load, f.store, f.dims, facts, context) for f in uses.fills]
+        refused = any(isinstance(copy, str) for copy in planned)
+        if refused or why_no_copy(load, uses, True, VECTOR_BYTES, "") is not None:
+            continue
+        own.dst.owner.operation.move_before(load.operation)
+        own.operation.move_before(behind(load.operation))
+        _read_back(_readers(load), own.dst, load.operation.block)
+        why = "registers read it there, too"
+        context.report.add("asynchronous copy", load.operation, "by its product's buffer", why)
+
+
 def _buffer_for(load: tile.LoadOp) -> BufferType:
     """Where the tile lies as its readers like it best."""
     return buffer_for(load.result, *(layout_of(value) for value, _ in _readers(load)))
@@ -92,6 +112,8 @@ def _readers(load: tile.LoadOp) -> list[tuple[ir.Value, list[ir.OpOperand]]]:
     direct, found = [], []
     for use in load.result.uses:
         view = use.owner.opview
+        if is_fill(view):
+            continue
         if isinstance(view, ConvertLayoutOp):
             found.append((view.result, list(view.result.uses)))
         else:
@@ -112,15 +134,21 @@ def _why_not(
 
 def _through_buffer(load: tile.LoadOp, buffer: BufferType) -> BufferStoreOp:
     """Has the readers of a load read a buffer, which it fills."""
-    block = load.operation.block
     readers = _readers(load)
     with ir.InsertionPoint(behind(load.operation)), load.operation.location:
         filled = stored(load.result, buffer)
+    _read_back(readers, filled, load.operation.block)
+    return next(use.owner.opview for use in filled.uses if is_fill(use.owner.opview))
+
+
+def _read_back(
+    readers: list[tuple[ir.Value, list[ir.OpOperand]]], filled: ir.Value, block: ir.Block
+) -> None:
+    """Has the readers of a tile read the buffer that it fills."""
     for value, uses in readers:
         first = first_in(block, [use.owner.operation for use in uses])
         with ir.InsertionPoint(first), value.owner.location:
             loaded = BufferLoadOp.build(filled, results=[value.type])
         replace_uses(uses, loaded)
-        if value != load.result:
+        if isinstance(value.owner.opview, ConvertLayoutOp):
             value.owner.operation.erase()
-    return next(use.owner.opview for use in filled.uses if is_fill(use.owner.opview))

@@ -14,7 +14,7 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.def_use import users
-from tilec.dialects.gpu_tile import BufferStoreOp, TransposeViewOp
+from tilec.dialects.gpu_tile import BufferStoreOp, ConvertLayoutOp, TransposeViewOp
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
 from tilec.dialects.types import bit_width, byte_width, element, shape
 from tilec.hardware.mma_instruction import MmaInstruction
@@ -22,7 +22,7 @@ from tilec.hardware.shared_layout import SharedLayout
 from tilec.hardware.sizes import SWIZZLE_BITS
 from tilec.passes.contract import PassContext
 from tilec.passes.rewriting.buffers import stored
-from tilec.passes.rewriting.loops import outside_loops
+from tilec.passes.rewriting.loops import innermost_loop, outside_loops
 
 
 def staged(
@@ -33,10 +33,20 @@ def staged(
     It lies as the instruction `row` reads it; `k_dim`: the dimension of `value` that is summed
     over.
     """
+    value = _as_loaded(value)
     shared = operand_layout(shape(value), element(value), _contiguous(value, k_dim, row))
     type_ = BufferType.of(value, shared)
     side = "lhs" if k_dim else "rhs"
     return staged_as(dot, value, type_, context, side, "the instruction reads it from there")
+
+
+def _as_loaded(value: ir.Value) -> ir.Value:
+    """A tile as a loop loads it, where registers want it converted: a tensor copy may fill the
+    buffer then, which registers read, too (`copies/copies_beside.py`)."""
+    convert = value.owner
+    load = convert.src.owner if isinstance(convert, ConvertLayoutOp) else None
+    is_looped = isinstance(load, tile.LoadOp) and innermost_loop(load.operation) is not None
+    return convert.src if is_looped else value
 
 
 def staged_as(

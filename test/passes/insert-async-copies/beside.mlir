@@ -89,3 +89,34 @@ func.func @scaled(%q: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 
   "tile.store"(%sum, %o, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, memref<?x64xf32, strided<[64, 1]>>, index, index) -> ()
   return
 }
+
+// What a product reads as it is, registers read from its buffer, too, each in its own layout: a copy
+// brings both, and no load stands in the loop.
+// CHECK-LABEL: @also_in_registers
+// CHECK: scf.for
+// CHECK-NOT: "tile.load"
+// CHECK: "gpu_tile.tma_load"(%{{[^,]*}}, %[[KEY:[^,]*]],
+// CHECK-NOT: "tile.load"
+// CHECK: "gpu_tile.wgmma"(%{{[^,]*}}, %[[KEY]],
+// CHECK: "gpu_tile.buffer_load"(%[[KEY]]){{.*}} -> tensor<64x64xbf16, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+// CHECK-NEXT: arith.extf
+// CHECK-NOT: gpu_tile.convert_layout
+// CHECK: scf.yield
+func.func @also_in_registers(%k: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 64>, strides = array<i32: 64, 1>}},
+                             %o: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 64>, strides = array<i32: 64, 1>}}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %bm = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : !c
+  %rows = memref.dim %k, %c0 : !m
+  %sum = scf.for %i = %c0 to %rows step %bm iter_args(%all = %zero) -> (!c) {
+    %key = "tile.load"(%k, %i, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !a
+    %held = arith.truncf %all : !c to !a
+    %s = "tile.dot"(%held, %key, %zero) {options = {}} : (!a, !a, !c) -> !c
+    %wide = arith.extf %key : !a to !c
+    %next = arith.subf %wide, %s : !c
+    scf.yield %next : !c
+  }
+  %out = arith.truncf %sum : !c to !a
+  "tile.store"(%out, %o, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!a, !m, index, index) -> ()
+  return
+}
