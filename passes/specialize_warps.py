@@ -158,7 +158,6 @@ def _specialize(function: ir.Operation, context: PassContext) -> None:
 def _demands(function: ir.Operation) -> tuple[ir.Operation | None, ir.Operation | None]:
     """A loop that demands warp specialisation, and one that forbids it."""
     found: dict[bool, ir.Operation] = {}
-
     for loop in find_loops(function):
         if WARP_SPECIALIZE in loop.attributes:
             found.setdefault(bool(loop.attributes[WARP_SPECIALIZE].value), loop)
@@ -268,11 +267,13 @@ class _Rewrite:
 
     def _say_how_many(self) -> None:
         """Notes the CTA's warps, and how many CTAs share the registers, where several do."""
-        i32, attributes = ir.IntegerType.get_signless(32), self._function.attributes
-        total_warps = max(shape.end for shape in self._shapes.values())
-        attributes[TOTAL_WARPS] = ir.IntegerAttr.get(i32, total_warps)
-        if self._counts.ctas > 1:
-            attributes[CTAS_PER_SM] = ir.IntegerAttr.get(i32, self._counts.ctas)
+        i32, function = ir.IntegerType.get_signless(32), self._function
+        warps, ctas = max(shape.end for shape in self._shapes.values()), self._counts.ctas
+        function.attributes[TOTAL_WARPS] = ir.IntegerAttr.get(i32, warps)
+        if ctas > 1:
+            function.attributes[CTAS_PER_SM] = ir.IntegerAttr.get(i32, ctas)
+            why = "one waits, others work"
+            self._context.report.add("CTAs a multiprocessor", function, str(ctas), why)
 
     def _multiply(self, products: Products, entry: ir.Operation) -> list[ir.Operation]:
         """The ops that the multiply role runs for one loop. `entry`: the op at the kernel's entry
@@ -414,8 +415,7 @@ class _Rewrite:
         return any(not isinstance(copy, TmaLoadOp) for copy in copies)
 
     def _report(self) -> None:
-        kinds = {type(copy): copy for ring in self._rings for copy in ring.copies}
-        names = dict.fromkeys(copy.FILLS for copy in kinds.values())
+        names = dict.fromkeys(copy.FILLS for ring in self._rings for copy in ring.copies)
         number = self._shapes["load"].warps if self._copied_by_threads() else 1
         multiplying = "1 multiplying, " if self._products else ""
         self._context.report.add(

@@ -138,13 +138,15 @@ def _registers(
     return load, left(load)
 
 
-def ctas_by_registers(function: ir.Operation, context: PassContext, needed: int, most: int) -> int:
+def ctas_by_registers(
+    function: ir.Operation, context: PassContext, needed: int, most: int, *, meet: bool = False
+) -> int:
     """CTAs, `most` at most, for which a multiprocessor has registers, `needed` of them in each
     thread that computes, and at the kernel's start what its products want. One where it has not
-    even those for two, or where two sets of warps compute: one of them works while the other waits.
-    """
+    even those for two, or where two sets of warps compute that do not `meet`: one of them works
+    while the other waits."""
     target, teams = context.target, teams_of(function)
-    if teams * context.num_warps > WARPGROUP_WARPS:
+    if teams * context.num_warps > WARPGROUP_WARPS and not meet:
         return 1
     early, products = bool(settled_arrays(function)), _entry_for_products(function)
     for ctas in range(most, 1, -1):

@@ -7,17 +7,27 @@ from itertools import product
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import MmaOp, RingSlotOp, Tcgen05MmaOp, WgmmaFenceOp, WgmmaOp
+from tilec.dialects.gpu_tile import (
+    BufferStoreOp,
+    MmaOp,
+    RingSlotOp,
+    Tcgen05MmaOp,
+    WgmmaFenceOp,
+    WgmmaOp,
+)
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
 from tilec.hardware.ring_stages import BARRIER_BYTES, USUAL_STAGES, ring_stages
+from tilec.passes.analysis.async_readers import reads_for_products
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
+from tilec.passes.copies.buffer_fills import products_of, readers
 from tilec.passes.demands.kernels import teams_of
 from tilec.passes.demands.loops import STAGES
 from tilec.passes.programs.answers import answer_bytes
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import enclosing_ops, innermost_loop
+from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import is_zero
 from tilec.passes.rewriting.walk import find_ops
 from tilec.passes.roles.registers import (
@@ -86,6 +96,15 @@ def _computes_operands(ring: Ring) -> bool:
     return any(not is_buffer(multiply.opview.lhs) for multiply in find_ops(ring.loop, WgmmaOp))
 
 
+def _meet(rings: Sequence[Ring]) -> bool:
+    """Whether threads compute operands for each other in the loop of a ring: all wait for all of
+    them, and then for products."""
+    brought = OpSet(alloc for ring in rings for alloc in ring.allocs)
+    stores = [op.opview.dst for ring in rings for op in find_ops(ring.loop, BufferStoreOp)]
+    read = [view for dst in stores if dst.owner not in brought for view in readers(dst)]
+    return any(reads_for_products(view) or products_of(view) for view in read)
+
+
 def slots_that_fit(
     function: ir.Operation, rings: Sequence[Ring], context: PassContext, *, multiply: bool
 ) -> RingSlots:
@@ -106,17 +125,20 @@ def slots_that_fit(
     each = _slot_bytes(leaders) - once
     stages = max(1, min(ring_stages(each + once, other, context.target), most))
     turns = turns_if_short(rings) if not multiply and teams_of(function) == 1 else None
-    waits = around or any(_sums_anew(ring) or _computes_operands(ring) for ring in leaders)
+    meet = _meet(rings)
+    waits = around or meet or any(_sums_anew(r) or _computes_operands(r) for r in leaders)
     live = most_live_registers(function.regions[0].blocks[0]) if waits or turns is not None else 0
     if turns is not None:
         sizes = each + once, once if each else 0
-        ctas = ctas_by_registers(function, context, live + COMPUTE_REGISTERS, MOST_BESIDE)
+        needed = live + COMPUTE_REGISTERS
+        ctas = ctas_by_registers(function, context, needed, MOST_BESIDE, meet=meet)
         found = slots_beside(ctas, sizes, other, turns, context.target)
         if found is not None:
             return found._replace(each=min(found.each, stages), around=min(found.around, stages))
     found = None
     if waits and not find_ops(function, Tcgen05MmaOp):
-        ctas = ctas_by_registers(function, context, live + FEWEST_COMPUTING, MOST_WAITING)
+        needed = live + FEWEST_COMPUTING
+        ctas = ctas_by_registers(function, context, needed, MOST_WAITING, meet=meet)
         found = _slots_of_ctas(ctas, other, (each, once), context, is_short=turns is not None)
     if found is not None:
         return found
