@@ -35,7 +35,7 @@ After:    %buffer = "gpu_tile.alloc"()
    warp; where warps compute an operand from it (`computed_lhs`), behind the product's issue.
 4. Registers move from the load role to the others where the kernel could use more than its part: of
    a multiprocessor's, or of the share of each of the CTAs for which slots leave room
-   (`tile.ctas_per_sm`).
+   (`tile.ctas_per_sm`), never more than the launch has programs (`tile.programs_per_sm`).
 5. Unless somebody asks for them, there are no roles where all rings stand around loops that
    multiply what none of them brings: the role would load once a program, and its warps take the
    registers of another CTA, which hides that as well.
@@ -72,7 +72,7 @@ from tilec.hardware.target import Feature
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.tensor_copies import refused_tensor_copies
-from tilec.passes.demands.kernels import PINGPONG, settled_arrays, teams_of
+from tilec.passes.demands.kernels import PINGPONG, programs_per_sm, settled_arrays, teams_of
 from tilec.passes.demands.loops import STAGES, WARP_SPECIALIZE, check_stages
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.locations import error_at
@@ -272,7 +272,11 @@ class _Rewrite:
         function.attributes[TOTAL_WARPS] = ir.IntegerAttr.get(i32, warps)
         if ctas > 1:
             function.attributes[CTAS_PER_SM] = ir.IntegerAttr.get(i32, ctas)
-            why = "one waits, others work"
+        programs = programs_per_sm(function)
+        if ctas > 1 or programs:
+            why = (
+                f"launches have {programs} programs each" if programs else "one waits, others work"
+            )
             self._context.report.add("CTAs a multiprocessor", function, str(ctas), why)
 
     def _multiply(self, products: Products, entry: ir.Operation) -> list[ir.Operation]:

@@ -41,7 +41,7 @@ from tilec.passes.analysis.divisibility import (
 from tilec.passes.analysis.signs import is_never_negative
 from tilec.passes.analysis.vector_width import vector_width
 from tilec.passes.contract import Level, PassContext, kernel_pass
-from tilec.passes.demands.kernels import CROWD, CROWDED
+from tilec.passes.demands.kernels import CROWD, programs_per_sm
 from tilec.passes.rewriting.control import branch
 from tilec.passes.rewriting.free_ops import is_scalar, is_total, stays_in_thread
 from tilec.passes.rewriting.loops import clone_mapped, terminator
@@ -83,7 +83,7 @@ def split_edges(function: ir.Operation, context: PassContext) -> None:
     tests = sum(_tests(op.opview, facts) for op in tested if op.opview.is_load)
     if tests < max(LEAST_TESTS, _computed(rest) // COMPUTED_A_TEST):
         return
-    if CROWDED not in function.attributes:
+    if programs_per_sm(function) <= MANY:
         if CROWD not in function.attributes:
             i32 = ir.IntegerType.get_signless(32)
             function.attributes[CROWD] = ir.IntegerAttr.get(i32, MANY)

@@ -26,7 +26,7 @@ from tilec.runtime.launch_argument import LaunchArgument
 from tilec.runtime.launcher import Launcher
 from tilec.runtime.manifest import checked_kernel
 
-FORMAT = 6
+FORMAT = 7
 """Of the manifest: one more each time that a field changes its meaning, so that another version is
 refused."""
 MANIFEST = "manifest.json"

@@ -188,7 +188,10 @@ _KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "stripes": ("a positive integer", _is_divisor),
     "programs_per_cta": ("a positive integer", _is_divisor),
     "rounds": ("a positive integer", _is_divisor),
-    "crowd": ("0 or a positive integer", lambda value: _is_integer(value) and value >= 0),
+    "suits": (
+        "two integers, 0 or positive",
+        lambda value: _is_list(value, lambda n: _is_integer(n) and n >= 0) and len(value) == 2,
+    ),
     "writes": (
         "a list of names, or null",
         lambda value: value is None or _is_list(value, _is_name, _MAX_PARAMETERS),

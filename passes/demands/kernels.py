@@ -15,6 +15,7 @@ from mlir import ir
 
 from tilec.dialects.demands import demanded
 from tilec.dialects.gpu_tile.cluster import cluster_shape
+from tilec.dialects.gpu_tile.role import ctas_per_sm
 from tilec.executable.kernel import MOST_PROGRAMS
 from tilec.hardware.sizes import WARP_SIZE
 from tilec.passes.rewriting.locations import error_at
@@ -53,8 +54,9 @@ LANES = "tile.lanes"
 CROWD = "tile.crowd"
 """Kernel attribute: programs a multiprocessor, beyond which parts of a warp had better run them, or
 those at edges code of their own."""
-CROWDED = "tile.crowded"
-"""Kernel attribute: a launch has more programs than that."""
+PROGRAMS_PER_SM = "tile.programs_per_sm"
+"""Kernel attribute: programs a multiprocessor, rounded up, of the launches that it is compiled for;
+any number without it."""
 HOLDS_ROWS = "tile.holds_rows"
 """Kernel attribute: tiles that loops walk along rows by hold whole rows."""
 FEW = "tile.few"
@@ -153,9 +155,17 @@ def lanes_of(function: ir.Operation) -> int:
     return function.attributes[LANES].value if LANES in function.attributes else WARP_SIZE
 
 
-def crowd_of(function: ir.Operation) -> int:
-    """How many programs a multiprocessor has at most, where more run by other code; else 0."""
-    return function.attributes[CROWD].value if CROWD in function.attributes else 0
+def programs_per_sm(function: ir.Operation) -> int:
+    """How many programs a multiprocessor has in the launches of a kernel; 0 for any number."""
+    written = function.attributes
+    return written[PROGRAMS_PER_SM].value if PROGRAMS_PER_SM in written else 0
+
+
+def suits_of(function: ir.Operation) -> tuple[int, int]:
+    """The fewest programs a multiprocessor for which its CTAs share one as they do, and the most
+    for which whole warps run them; 0 for any number."""
+    ctas, most = ctas_per_sm(function), CROWD in function.attributes
+    return ctas if ctas > 1 else 0, function.attributes[CROWD].value if most else 0
 
 
 def few_of(function: ir.Operation) -> int:

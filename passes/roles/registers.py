@@ -15,7 +15,12 @@ from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Target
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
-from tilec.passes.demands.kernels import is_dynamic, settled_arrays, teams_of
+from tilec.passes.demands.kernels import (
+    is_dynamic,
+    programs_per_sm,
+    settled_arrays,
+    teams_of,
+)
 from tilec.passes.rewriting.loops import enclosing_ops, is_program_loop
 from tilec.passes.rewriting.walk import find_ops
 from tilec.passes.roles.rings import Ring
@@ -141,13 +146,14 @@ def _registers(
 def ctas_by_registers(
     function: ir.Operation, context: PassContext, needed: int, most: int, *, meet: bool = False
 ) -> int:
-    """CTAs, `most` at most, for which a multiprocessor has registers, `needed` of them in each
-    thread that computes, and at the kernel's start what its products want. One where it has not
-    even those for two, or where two sets of warps compute that do not `meet`: one of them works
-    while the other waits."""
+    """CTAs, `most` at most, for which a multiprocessor has programs, and registers, `needed` of
+    them in each thread that computes, and at the kernel's start what its products want. One where
+    it has not even those for two, or where two sets of warps compute that do not `meet`: one of
+    them works while the other waits."""
     target, teams = context.target, teams_of(function)
     if teams * context.num_warps > WARPGROUP_WARPS and not meet:
         return 1
+    most = min(most, programs_per_sm(function) or most)
     early, products = bool(settled_arrays(function)), _entry_for_products(function)
     for ctas in range(most, 1, -1):
         shapes = plan_roles(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ import pytest
 from target_names import MAIN
 
 import tilec.triton
+from tilec.costs.machine import usual_machine
+from tilec.hardware.target import find_target
 from tilec.runtime.emulator_device import FindingsError
 from tilec.runtime.errors import ArgumentError
 
@@ -276,18 +280,34 @@ def test_functions_are_tritons(target: str) -> None:
     np.testing.assert_allclose(wide, [np.exp2(y), np.exp(y)], rtol=1e-15)
 
 
-def test_attention(target: str) -> None:
+def check_attention() -> str:
+    """Of six programs; gives the report."""
     length, heads, few = 150, 2, 1
     q, k, v = (random(1, n, length, 64, dtype=np.float16) for n in (heads, few, few))
     logs, out = poisoned((1, heads, length)), poisoned(q.shape, np.float16)
     strides = [s // x.itemsize for x in (q, k, v, out) for s in x.strides[:3]]
     numbers = (heads, heads // few, length)
-    kernel_of("attention")[3, heads, 1](q, k, v, 0.125, logs, out, *strides, *numbers)
+    kernel, arguments = kernel_of("attention"), (q, k, v, 0.125, logs, out, *strides, *numbers)
+    kernel[3, heads, 1](*arguments)
     score = q.astype(np.float64) @ np.swapaxes(k, -1, -2) * 0.125
     score[..., np.triu(np.ones((length, length), bool), 1)] = -np.inf
     total = np.exp(score).sum(-1)
     np.testing.assert_allclose(out, np.exp(score) @ v / total[..., None], atol=2e-3)
     np.testing.assert_allclose(logs, np.log2(total), atol=1e-5)
+    return kernel.report(*arguments, grid=(3, heads, 1))
+
+
+def test_attention(target: str) -> None:
+    assert ("CTAs a multiprocessor: 2" in check_attention()) == (target == "sm_90a")
+
+
+def test_attention_of_few_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A multiprocessor that has one program at a time is one CTA's."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    found = replace(usual_machine(find_target("sm_90a")), multiprocessors=8, assumed=())
+    kernel_module = importlib.import_module("tilec.triton.kernel")
+    monkeypatch.setattr(kernel_module, "machine_of", lambda *_: found)
+    assert "CTAs a multiprocessor: 1 (launches have 1 programs each)" in check_attention()
 
 
 def test_quotients_of_multiples(target: str) -> None:

@@ -71,7 +71,9 @@ def lanes(kernel: CompiledKernel) -> int:
 def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Launches of few programs count as crowded: a multiprocessor of the emulator's device has room
     for none, as far as the choice of lanes goes."""
-    monkeypatch.setattr(jit, "is_crowded", lambda kernel, *_: kernel.crowd > 0)
+    monkeypatch.setattr(
+        jit, "better_suited", lambda kernel, *_: kernel.suits[1] and program_lanes.CROWD + 1
+    )
 
 
 @pytest.mark.parametrize(

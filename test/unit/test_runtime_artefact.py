@@ -310,7 +310,7 @@ def persistent_in_stripes(manifest: dict[str, Any]) -> None:
     ("change", "message"),
     [
         (lambda m: [], "the manifest has no format number"),
-        (edit("format", to=1), "format 1; this version of tilec reads 6"),
+        (edit("format", to=1), "format 1; this version of tilec reads 7"),
         (edit("format", to=True), "the manifest has no format number"),
         (edit("name", to=3), "the manifest has no name"),
         (edit("kernels", to={}), "no list of kernels"),
@@ -335,6 +335,8 @@ def persistent_in_stripes(manifest: dict[str, Any]) -> None:
         (edit(*KERNEL, "constants", to={"LOW": {"float": "1"}}), "an object of numbers and texts"),
         (edit(*KERNEL, "cluster", to=[2, 1]), "kernel.cluster: expected three powers of two up to"),
         (edit(*KERNEL, "cluster", to=[3, 1, 1]), "kernel.cluster: expected three powers of two"),
+        (edit(*KERNEL, "suits", to=[1]), "kernel.suits: expected two integers, 0 or positive"),
+        (edit(*KERNEL, "suits", to=[0, -1]), "kernel.suits: expected two integers"),
         (
             edit(*KERNEL, "cluster", to=[2, 1, 1]),
             "kernel.cluster: only persistent kernels and stripes",

@@ -117,7 +117,7 @@ def test_few_programs_have_code_for_all() -> None:
     kernel = around.demanding(num_warps=1).compiled(x, y, DOWN=1)
     (said,) = (e["chosen"] for e in kernel.report["decisions"] if e["about"] == "bounds")
     assert said == "tested by all programs"
-    assert kernel.crowd == 1
+    assert kernel.suits[1] == 1
 
 
 def test_neighbours_share_an_address() -> None:

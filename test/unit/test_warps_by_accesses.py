@@ -58,4 +58,4 @@ def test_what_columns_have(rows: int, parts: int, warps: int) -> None:
     sizes = {"x": (rows, 2048), "parts": (parts, 2048), "y": (rows, 2048)}
     kernel = scaled.compile(arrays, {"PARTS": parts}, target="sm_90a", sizes=sizes)
     assert kernel.threads == 32 * warps
-    assert kernel.crowd == (16 if parts == 4 and rows == 64 else 0)
+    assert kernel.suits[1] == (16 if parts == 4 and rows == 64 else 0)

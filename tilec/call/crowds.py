@@ -1,4 +1,5 @@
-"""Whether a launch has so many programs that another kernel is faster (`CompiledKernel.crowd`)."""
+"""How many programs a multiprocessor has in a launch, where a kernel for so many is faster than one
+for any number (`CompiledKernel.suits`)."""
 
 from __future__ import annotations
 
@@ -13,29 +14,34 @@ from tilec.executable.kernel import CompiledKernel, Grid
 from tilec.runtime.arrays import ArrayView
 
 
-def is_crowded(
-    kernel: CompiledKernel,
-    arguments: Mapping[str, Any],
-    multiprocessors: int,
-    grid: Grid | None = None,
-) -> bool:
-    """Whether a call has more programs than the kernel is made for: those of `grid`, or of the
-    kernel's rule for these arguments, arrays described. False where nothing says how many."""
-    if not kernel.crowd:
-        return False
-    if grid is None:
-        if kernel.grid is None:
-            return False
+def better_suited(
+    kernel: CompiledKernel, arguments: Mapping[str, Any], machine: Machine, grid: Grid | None = None
+) -> int:
+    """The programs a multiprocessor that a kernel should be compiled for to suit a call better: of
+    `grid`, or of the kernel's rule for these arguments, arrays described. 0 where it suits the
+    call, or nothing says how many programs there are.
+
+    Few programs count on devices that say themselves how many multiprocessors they have: the
+    emulator runs of small arrays what a GPU runs of large ones.
+    """
+    fewest, most = kernel.suits
+    fewest = 0 if "multiprocessors" in machine.assumed else fewest
+    if grid is None and kernel.grid is not None and (fewest or most):
         rule = compile_grid(kernel.grid, kernel.parameters)
         values = (arguments[parameter.name] for parameter in kernel.parameters)
         grid = rule([v.shape if isinstance(v, ArrayView) else v for v in values])
-    return prod(grid) > kernel.crowd * multiprocessors
+    if grid is None:
+        return 0
+    each = max(1, -(-prod(grid) * kernel.stripes // machine.multiprocessors))
+    if most and each > most:
+        return most + 1
+    return each if each < fewest else 0
 
 
-def is_crowded_by(kernel: CompiledKernel, usual: Mapping[str, Any], machine: Machine) -> bool:
+def better_suited_usual(kernel: CompiledKernel, usual: Mapping[str, Any], machine: Machine) -> int:
     """The same of a call with `usual` shapes and whole numbers by name, where its parameters leave
     sizes open. ValueError for a name or a rank that no parameter has."""
-    call = class_of_specs(kernel.parameters, usual, machine) if kernel.crowd else None
+    call = class_of_specs(kernel.parameters, usual, machine) if any(kernel.suits) else None
     if call is None:
-        return False
-    return is_crowded(kernel, call.arguments(kernel.parameters), machine.multiprocessors)
+        return 0
+    return better_suited(kernel, call.arguments(kernel.parameters), machine)

@@ -48,7 +48,7 @@ def disk_key(
         "constants": [(name, constant_text(value)) for name, value in wanted.constants],
         "index_bits": wanted.index_bits,
         "call": None if wanted.call is None else wanted.call.text,
-        "is_crowded": wanted.is_crowded,
+        "programs_per_sm": wanted.programs_per_sm,
         "demands": demands,
         "target": target[0],
         "ptx_version": target[1],

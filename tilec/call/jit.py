@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
 
 from tilec.call.call_class import class_of, class_of_specs
 from tilec.call.call_form import CallForm, Kind, kinds_of
-from tilec.call.crowds import is_crowded, is_crowded_by
+from tilec.call.crowds import better_suited, better_suited_usual
 from tilec.call.declaration import declared_parameters
 from tilec.call.dependencies import disk_key, outside_values
 from tilec.call.device_target import given_device, ptx_version_for, target_of
@@ -297,8 +297,8 @@ class Kernel(Launcher, Generic[P]):
         found = find_target(target)
         wanted = self._for(specs, constants, index_bits, found, sizes, is_most=at_most)
         kernel = self._compile(wanted, found, ptx_version, dump_dir)
-        if is_crowded_by(kernel, sizes or {}, usual_machine(found)):
-            wanted = replace(wanted, is_crowded=True)
+        if programs := better_suited_usual(kernel, sizes or {}, usual_machine(found)):
+            wanted = replace(wanted, programs_per_sm=programs)
             kernel = self._compile(wanted, found, ptx_version, dump_dir)
         add_promises(kernel)
         announce(kernel.report)
@@ -327,8 +327,8 @@ class Kernel(Launcher, Generic[P]):
         if not reaches(found, bound, grid):
             wanted = replace(wanted, index_bits=64)
             found = self._known(wanted, target, version)
-        if is_crowded(found, bound, machine_of(device, target).multiprocessors, grid):
-            wanted = replace(wanted, is_crowded=True)
+        if programs := better_suited(found, bound, machine_of(device, target), grid):
+            wanted = replace(wanted, programs_per_sm=programs)
             found = self._known(wanted, target, version)
         return wanted, found
 

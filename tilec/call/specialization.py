@@ -37,21 +37,21 @@ class Specialization:
     """Array and scalar parameters in the kernel's order, constants by name, width of indices.
 
     `call`: the class of sizes that tiles are chosen for; None where there is nothing to choose, or
-    nothing known of sizes. `is_crowded`: whether there are more programs than the kernel's `crowd`.
+    nothing known of sizes. `programs_per_sm`: of the calls, 0 for any number.
     """
 
     parameters: tuple[Parameter, ...]
     constants: tuple[tuple[str, Any], ...]
     index_bits: int
     call: CallClass | None = None
-    is_crowded: bool = False
+    programs_per_sm: int = 0
 
     @property
     def key(self) -> tuple[Any, ...]:
         """A key that is equal where one compiled kernel serves both (1, 1.0 and True are different
         constants)."""
         constants = tuple((name, _typed(value)) for name, value in self.constants)
-        return (self.parameters, constants, self.index_bits, self.call, self.is_crowded)
+        return (self.parameters, constants, self.index_bits, self.call, self.programs_per_sm)
 
     @property
     def is_open(self) -> bool:

@@ -79,7 +79,7 @@ class TilePrograms:
             index_bits=wanted.index_bits,
             **{**self._demands, **(chosen_demands or {})},
             auto=reasons,
-            is_crowded=wanted.is_crowded,
+            programs_per_sm=wanted.programs_per_sm,
             holds_rows=holds_rows,
             held=held,
             few=few,

@@ -42,7 +42,6 @@ from tilec.passes.checks.verify_target import verify_target
 from tilec.passes.contract import Level, PassContext, Report, TilePass
 from tilec.passes.copies.tensor_map_recipes import tensor_maps
 from tilec.passes.demands.kernels import (
-    crowd_of,
     is_explicit,
     is_in_line,
     is_whole,
@@ -52,6 +51,7 @@ from tilec.passes.demands.kernels import (
     rounds_of,
     size_limits,
     stripes_of,
+    suits_of,
 )
 from tilec.passes.lower_to_nvvm.kernel import checked_cluster
 from tilec.passes.overlap_launches import has_roles, starts_early
@@ -314,7 +314,7 @@ def _to_gpu_tile(job: Compilation) -> None:
         "most_programs": most_programs(function),
         "stripes": stripes_of(function),
         "programs_per_cta": together,
-        "crowd": crowd_of(function),
+        "suits": suits_of(function),
         "rounds": rounds_of(function),
         "writes": tuple(job.signature[n].name for n in numbers_of_written(function)),
     }

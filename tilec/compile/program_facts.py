@@ -22,12 +22,13 @@ from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import Indexed, index_run
 from tilec.passes.analysis.vector_width import contiguous_dim
-from tilec.passes.demands.kernels import CROWDED, few_of
+from tilec.passes.demands.kernels import few_of, programs_per_sm
 from tilec.passes.layouts.components import depth_factor
 from tilec.passes.layouts.op_costs import issue_slots
 from tilec.passes.layouts.product_rows import keeps_rows, reduces_columns
 from tilec.passes.rewriting.walk import all_ops
 from tilec.passes.rows.stripes import count_stripes
+from tilec.passes.split_edges import MANY
 
 Shape = tuple[int, ...]
 
@@ -294,7 +295,7 @@ class ProgramFacts:
 def facts_of(function: ir.Operation, target: Target) -> ProgramFacts:
     """Says what a program of a kernel does."""
     program = ProgramFacts(count_stripes(function, target, 1)[0], bool(few_of(function)))
-    program.is_crowded = CROWDED in function.attributes
+    program.is_crowded = programs_per_sm(function) > MANY
     for op in all_ops(function):
         view = op.opview
         for part in program.parts:

@@ -48,7 +48,7 @@ def choose_lanes(function: ir.Operation, target: Target, report: Report) -> None
     if reason is not None or bytes_ > MOST_BYTES or count_stripes(function, target, 1)[0] > 1:
         return
     i32 = ir.IntegerType.get_signless(32)
-    if demands.CROWDED in function.attributes:
+    if demands.programs_per_sm(function) > CROWD:
         function.attributes[demands.LANES] = ir.IntegerAttr.get(i32, LANES)
         why = f"there are many programs, which load {bytes_} bytes"
         report.add("lanes", function, str(LANES), why, lanes=LANES)

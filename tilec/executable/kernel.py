@@ -172,8 +172,9 @@ class CompiledKernel:
     `cluster`: programs along each axis of the grid whose CTAs run as a cluster; all CTAs of a
     cluster are launched. `stripes`: how many CTAs, one behind the other along x, run each program
     of a kernel that is not persistent. `programs_per_cta`: of a persistent kernel, how many
-    programs of one warp a CTA of `threads` runs side by side, at most. `crowd`: programs a
-    multiprocessor, beyond which a kernel compiled for so many is faster; 0 where there is none.
+    programs of one warp a CTA of `threads` runs side by side, at most. `suits`: the
+    fewest and the most programs a multiprocessor, below and beyond which a kernel compiled for so
+    many is faster; 0 where there are none.
     `rounds`: of a persistent kernel, how many times as many CTAs as run side by side share its
     programs, at most.
     `tensor_maps`: in the order of their parameters. `limits`: of 32-bit indices, expressions over
@@ -205,7 +206,7 @@ class CompiledKernel:
     most_programs: int = MOST_PROGRAMS
     stripes: int = 1
     programs_per_cta: int = 1
-    crowd: int = 0
+    suits: tuple[int, int] = (0, 0)
     rounds: int = 1
     writes: tuple[str, ...] | None = None
 
@@ -347,7 +348,7 @@ class CompiledKernel:
             most_programs=fields["most_programs"],
             stripes=fields["stripes"],
             programs_per_cta=fields["programs_per_cta"],
-            crowd=fields["crowd"],
+            suits=tuple(fields["suits"]),
             rounds=fields["rounds"],
             writes=None if fields["writes"] is None else tuple(fields["writes"]),
         )

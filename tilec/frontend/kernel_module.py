@@ -26,7 +26,7 @@ from tilec.frontend.values import Array, ArrayList, Mistake, Scalar, Undefined, 
 from tilec.hardware.any_layout import LAYOUTS
 from tilec.messages.diagnostics import CompileError, InternalError, Location
 from tilec.passes.checks.verify_ops import verify_ops
-from tilec.passes.demands.kernels import CROWDED, FEW, HOLDS_ROWS, SIZE_LIMITS
+from tilec.passes.demands.kernels import FEW, HOLDS_ROWS, PROGRAMS_PER_SM, SIZE_LIMITS
 from tilec.passes.rewriting.walk import all_ops
 from tilec.passes.rows.held_rows import hold_rows
 from tilec.terms.dtypes import BY_MLIR, DType
@@ -55,7 +55,7 @@ def build_module(
     auto: Mapping[str, str] | None = None,
     context: ir.Context | None = None,
     probes: bool = False,
-    is_crowded: bool = False,
+    programs_per_sm: int = 0,
     holds_rows: bool = False,
     held: Sequence[HeldAxis] = (),
     few: int = 0,
@@ -67,28 +67,29 @@ def build_module(
     `tl.const`, defaults included. `grid`: the author's rule, a function or a tuple. `index_bits`:
     32 where all sizes and offsets fit. `auto`: why each constant the compiler chose has its value.
     `probes`: constants have values that only show what they are for: no static assertion fails, and
-    the kernel is `LIMITED` if it has one. `is_crowded`: a launch has more programs than the
-    kernel's `crowd`; `holds_rows`: the constants that loops walk along rows by hold whole ones;
-    `held`: axes that no launch brings longer than that, nor empty: loops along them in steps that
-    hold them whole go round once, and every launch is checked. `few`: how many CTAs may work on a
-    row, where launches have few programs.
+    the kernel is `LIMITED` if it has one. `programs_per_sm`: what a multiprocessor has in the
+    launches that it is for, 0 for any; `holds_rows`: the constants that loops walk along rows by
+    hold whole ones; `held`: axes that no launch brings longer than that, nor empty: loops along
+    them in steps that hold them whole go round once, and every launch is checked. `few`: how many
+    CTAs may work on a row, where launches have few programs.
     `demands`: the author's. CompileError where the kernel is wrong; the module belongs to `context`
     (a fresh one by default).
     """
-    source, told = read_source(fn), {CROWDED: is_crowded, HOLDS_ROWS: holds_rows}
+    source, numbers = read_source(fn), {FEW: few, PROGRAMS_PER_SM: programs_per_sm}
     _check_parameters(source, parameters, constants)
     with context or make_context():
         location = source.location(source.node)
         place = ir.Location.file(location.file, location.line, location.column)
         with place:
-            module = ir.Module.create()
+            module, i32 = ir.Module.create(), ir.IntegerType.get_signless(32)
             arrays = [parameter.name for parameter in parameters if parameter.has_memory]
             demanded = parameter_attributes(demands, arrays, location)
             entry = _function(module, source, parameters, demanded, _groups_of(constants))
             function = entry.owner
             attributes = {
                 **_attributes(index_bits, auto or {}),
-                **{name: ir.UnitAttr.get() for name, is_so in told.items() if is_so},
+                **({HOLDS_ROWS: ir.UnitAttr.get()} if holds_rows else {}),
+                **{name: ir.IntegerAttr.get(i32, n) for name, n in numbers.items() if n},
                 **_grid_attribute(grid, parameters, constants, location),
                 "tile.constants": _constants_attribute(source, constants),
                 **kernel_attributes(demands, location),
@@ -100,8 +101,6 @@ def build_module(
         if probes and builder.asserts:
             function.attributes[LIMITED] = ir.UnitAttr.get()
         _hold_rows(function.operation, parameters, held)
-        if few:
-            function.attributes[FEW] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), few)
         _drop_unused(function.operation)
         if builder.explicit:
             function.attributes["tile.explicit"] = ir.UnitAttr.get()

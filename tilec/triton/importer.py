@@ -19,6 +19,7 @@ from tilec.executable.kernel import Parameter
 from tilec.messages.diagnostics import InternalError, Location
 from tilec.passes.checks.verify_kernels import verify_kernels
 from tilec.passes.checks.verify_ops import verify_ops
+from tilec.passes.demands.kernels import PROGRAMS_PER_SM
 from tilec.triton.array_rule import ArrayRule
 from tilec.triton.build import Builder
 from tilec.triton.op_rules import RULES
@@ -32,18 +33,23 @@ def build_module(
     *,
     index_bits: int = 32,
     merged: Sequence[int] | None = None,
+    programs_per_sm: int = 0,
     context: ir.Context | None = None,
 ) -> ir.Module:
     """The tile-level module of a planned kernel.
 
     `parameters`: one an array that is used, then one a number. `merged`: for each of the plan's
     arrays, the number of the parameter that it is (several may be one); None for each its own.
+    `programs_per_sm`: what a multiprocessor has in the launches that it is for, 0 for any number.
     CompileError, at its line, for an op that has no rule.
     """
     merged = range(len(plan.arrays)) if merged is None else merged
     with context or make_context(), _place(plan.function.location):
         module = ir.Module.create()
         entry = _function(module, plan, parameters, merged, index_bits)
+        if programs_per_sm:
+            i32 = ir.IntegerType.get_signless(32)
+            entry.owner.attributes[PROGRAMS_PER_SM] = ir.IntegerAttr.get(i32, programs_per_sm)
         with ir.InsertionPoint(entry):
             builder = Builder(plan, entry, merged, len(parameters) - len(plan.scalars), index_bits)
             _state_divisors(builder)

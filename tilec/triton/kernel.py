@@ -17,10 +17,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilec.call.crowds import better_suited
 from tilec.call.dependencies import compiler_digest
 from tilec.call.device_target import ptx_version_for, target_of
 from tilec.compile.compiler import compile_module
 from tilec.compile.dump_folder import DUMP, next_dump
+from tilec.costs.machine import machine_of
 from tilec.executable.grid import check_grid
 from tilec.executable.kernel import CompiledKernel, Grid, Parameter
 from tilec.messages.report import show_report
@@ -57,7 +59,8 @@ from tilec.triton.shared_memory import Sharing, shared
 @dataclass(frozen=True)
 class Wanted:
     """What one specialisation is compiled for. `trusts`, `settles`: what the launch has looked at
-    (`plan_kernel`); `nan`: descriptors that are padded with NaN."""
+    (`plan_kernel`); `nan`: descriptors that are padded with NaN; `programs_per_sm`: of
+    the launches, 0 for any number."""
 
     parameters: tuple[Parameter, ...]
     nonnegative: frozenset[str]
@@ -66,6 +69,7 @@ class Wanted:
     sharing: Sharing
     index_bits: int
     nan: frozenset[str] = frozenset()
+    programs_per_sm: int = 0
 
 
 @dataclass(frozen=True)
@@ -323,12 +327,15 @@ class TritonKernel:
 
     def _launched(self, device: Any, bound: Bound, grid: Grid) -> CompiledKernel:
         """The compiled kernel for bound arguments, with 64-bit indices where those of 32 do not
-        reach."""
-        kernel = self._resolve(device, bound.wanted)
-        named = zip(kernel.parameters, bound.values, strict=True)
-        if reaches(kernel, {parameter.name: value for parameter, value in named}, grid):
-            return kernel
-        return self._resolve(device, replace(bound.wanted, index_bits=64))
+        reach, and for few programs where that is faster."""
+        wanted, kernel = bound.wanted, self._resolve(device, bound.wanted)
+        named = dict(zip((p.name for p in kernel.parameters), bound.values, strict=True))
+        if not reaches(kernel, named, grid):
+            wanted = replace(wanted, index_bits=64)
+            kernel = self._resolve(device, wanted)
+        if programs := better_suited(kernel, named, machine_of(device, target_of(device)), grid):
+            kernel = self._resolve(device, replace(wanted, programs_per_sm=programs))
+        return kernel
 
     def _resolve(self, device: Any, wanted: Wanted) -> CompiledKernel:
         target = target_of(device)
@@ -359,6 +366,7 @@ class TritonKernel:
             ],
             "index_bits": wanted.index_bits,
             "nan": sorted(wanted.nan),
+            "programs_per_sm": wanted.programs_per_sm,
             "target": target.name,
             "ptx_version": version,
         }
@@ -375,6 +383,7 @@ class TritonKernel:
             wanted.parameters,
             index_bits=wanted.index_bits,
             merged=wanted.sharing.merged,
+            programs_per_sm=wanted.programs_per_sm,
         )
         dump = next_dump(f"{self.name}.{target.name}")
         return compile_module(module, target, ptx_version=version, dump_dir=dump)
