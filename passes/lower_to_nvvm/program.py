@@ -91,16 +91,18 @@ def lower_fence(op: tile.FenceOp, state: Lowering) -> None:
 
 
 def lower_sync(op: gpu_tile.SyncOp, state: Lowering) -> None:
-    """Lowers to `bar.sync 0` for barrier 0 of the whole CTA; other barriers name their threads. One
-    of several programs in a CTA is a warp, or a part of one, which meets alone."""
-    if state.programs_per_cta > 1:
+    """Lowers to `bar.sync 0` for barrier 0 of the whole CTA; other barriers name their threads. A
+    CTA of one warp meets as that, without a barrier, which ptxas 13.0 leaves where it is. One of
+    several programs in a CTA is a warp, or a part of one, which meets alone."""
+    threads = op.warps * state.context.target.warp_size
+    whole = op.mode == "sync" and op.barrier == 0 and threads == state.total_threads
+    if state.programs_per_cta > 1 or (whole and threads == WARP_SIZE):
         if state.lanes == WARP_SIZE:
             inline_asm("bar.warp.sync 0xffffffff;", [], [], [])
         else:
             inline_asm("bar.warp.sync $0;", ["r"], [state.members()], [])
         return
-    threads = op.warps * state.context.target.warp_size
-    if op.mode == "sync" and op.barrier == 0 and threads == state.total_threads:
+    if whole:
         ir.Operation.create("nvvm.barrier0")
         return
     inline_asm(f"bar.{op.mode} {op.barrier}, {threads};", [], [], [])
