@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hopper_kernels import decisions
 
 import tilec
 import tilec.language as tl
 from tilec.call.jit import Kernel
+from tilec.examples.running import poisoned
 
 
 @tilec.kernel(grid=(1,))
@@ -347,6 +349,38 @@ def test_warps_of_small_products(columns: int, warps: int) -> None:
     specs = [f"{name}:bf16[?,?:8;?:8,1]" for name in ("x", "y", "out")]
     compiled = multiplied.compile(specs, {"N": columns}, target="sm_90a")
     assert compiled.threads == 32 * warps
+
+
+@tilec.kernel(grid=lambda o: o.shape[0])
+def solved(k: tl.array, o: tl.array, TIMES: tl.const):
+    """Rows of 16 x 16 products, each less those in front of it times the product's."""
+    i, at = tl.program_id(0), tl.arange(16)
+    rows = tl.load(k, (i, 0, 0), (16, 64))
+    product = tl.dot(rows, rows.T)
+    for row in tl.range(1, 16):
+        mine = tl.sum(tl.where(at[:, None] == row, product, 0.0), 0)
+        less = tl.sum(tl.where(at[:, None] < row, tl.reshape(mine, (16, 1)) * product, 0.0), 0)
+        product = tl.where(at[:, None] == row, mine - TIMES * less, product)
+    tl.store(o, (i, 0, 0), product)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_one_warp_has_all_rows_that_a_loop_reduces(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two would meet twice in each iteration."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    k = (np.random.default_rng(3).standard_normal((3, 16, 64)) / 8).astype(np.float16)
+    o, expected = poisoned((3, 16, 16), np.float32), np.zeros((3, 16, 16))
+    for product, one in zip(expected, k.astype(np.float64), strict=True):
+        product[:] = one @ one.T
+        for row in range(1, 16):
+            product[row] -= 0.5 * (product[row, :row] @ product[:row])
+    there = solved.on("emulator:check")
+    there(k, o, 0.5)
+    np.testing.assert_allclose(o, expected, atol=2e-3)
+    compiled = there.compiled(k, o, 0.5)
+    assert compiled.threads == 32 * compiled.programs_per_cta
 
 
 @tilec.kernel(grid=(1,))

@@ -3,7 +3,7 @@ whole."""
 
 from __future__ import annotations
 
-from tilec.compile.program_facts import Products
+from tilec.compile.program_facts import Products, Reductions
 from tilec.hardware.mma_shapes import MMA_M, WGMMA_M
 from tilec.hardware.powers import power_above, power_below
 from tilec.hardware.sizes import WARPGROUP_WARPS
@@ -23,14 +23,14 @@ FEWEST_WARPS, USUAL_WARPS, MOST_WARPS = 2, 4, 8
 where rows are three warpgroups'."""
 
 
-def product_warps(products: Products, target: Target) -> tuple[int, str]:
+def product_warps(products: Products, reductions: Reductions, target: Target) -> tuple[int, str]:
     """Decides on the warps of a program with products, and says why."""
     on_warpgroups = target.supports(Feature.WGMMA) and not products.uses_fma
     if on_warpgroups and products.count > 1 and products.rows == 3 * WGMMA_M:
         # What lies between two products wants whole rows.
         return 3 * WARPGROUP_WARPS, f"{products.rows} rows"
     wanted = min(MOST_WARPS, _that_hold(products, target.warp_size))
-    warps = max(wanted, _least(products, target, on_warpgroups))
+    warps = max(wanted, _least(products, reductions, target, on_warpgroups))
     return warps, f"{products.accumulators} accumulators"
 
 
@@ -43,12 +43,14 @@ def _that_hold(products: Products, lanes: int) -> int:
     return power_below(products.accumulators // (each * lanes))
 
 
-def _least(products: Products, target: Target, on_warpgroups: bool) -> int:
+def _least(products: Products, reductions: Reductions, target: Target, on_warpgroups: bool) -> int:
     """The fewest that work side by side, though fewer have room for the sums."""
     is_small = products.count > 1 or products.accumulators <= SMALL_SUMS
     if is_small and products.rows <= MMA_M:
-        # Of 16 rows a warp has all, and hands them to who multiplies what it made of them.
-        return FEWEST_WARPS
+        # Of 16 rows a warp has all, and hands them to who multiplies what it made of them; but not
+        # where a loop reduces no more than one sum has: two would meet in each iteration.
+        meets = 0 < reductions.waited <= products.accumulators // products.count
+        return 1 if meets else FEWEST_WARPS
     # One warpgroup multiplies while another does what stands between two products, or issues. So do
     # two sets of warps beside one that loads, of a CTA that fills a multiprocessor. Where all rows
     # meet in each iteration neither set gets ahead: other CTAs work meanwhile.

@@ -33,7 +33,7 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
     """A power of two, 1 to 32 warps, with dots 4 to 8, of few rows 2; or three warpgroups."""
     program = facts_of(function, target)
     if program.products.accumulators:
-        warps, why = product_warps(program.products, target)
+        warps, why = product_warps(program.products, program.reductions, target)
     else:
         warps, why = _by_rules(program, target.warp_size)
         if repeats_parts(program) and not program.is_crowded:
