@@ -174,3 +174,19 @@ def test_buffers_that_other_ctas_write_share_no_memory() -> None:
     assert len(others) == 2
     assert all(each.meets(first) for each in others)
     assert others[0].meets(others[1])
+
+
+@tilec.kernel(grid=lambda y: y.shape[0])
+def log_sums(x: tl.array, y: tl.array, N: tl.const):
+    """The logarithm of each row's sum of exponentials."""
+    row = tl.program_id(0)
+    values = tl.load(x, (row, 0), (N,), padding=float("-inf")).to(tl.f32)
+    most = tl.max(values)
+    tl.store(y, row, most + tl.log(tl.sum(tl.exp(values - most))))
+
+
+@pytest.mark.parametrize(("dtype", "ctas"), [("bf16", 3), ("f32", 2)])
+def test_stripes_that_hold_little_share_a_multiprocessor_with_more(dtype: str, ctas: int) -> None:
+    specs = [f"x:{dtype}[?,?:8;?:8,1]", "y:f32[?]"]
+    compiled = log_sums.compile(specs, {"N": 65536}, target="sm_90a")
+    assert f".minnctapersm {ctas}" in compiled.ptx
