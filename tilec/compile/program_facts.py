@@ -18,6 +18,7 @@ from tilec.hardware.mma_shapes import MMA_M
 from tilec.hardware.powers import power_above
 from tilec.hardware.sizes import WORD_BITS
 from tilec.hardware.target import Target
+from tilec.passes import split_edges
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import Indexed, index_run
@@ -28,7 +29,6 @@ from tilec.passes.layouts.op_costs import issue_slots
 from tilec.passes.layouts.product_rows import keeps_rows, reduces_columns
 from tilec.passes.rewriting.walk import all_ops
 from tilec.passes.rows.stripes import count_stripes
-from tilec.passes.split_edges import MANY
 
 Shape = tuple[int, ...]
 
@@ -295,7 +295,7 @@ class ProgramFacts:
 def facts_of(function: ir.Operation, target: Target) -> ProgramFacts:
     """Says what a program of a kernel does."""
     program = ProgramFacts(count_stripes(function, target, 1)[0], bool(few_of(function)))
-    program.is_crowded = programs_per_sm(function) > MANY
+    program.is_crowded = programs_per_sm(function) > split_edges.MANY
     for op in all_ops(function):
         view = op.opview
         for part in program.parts:

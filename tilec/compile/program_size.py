@@ -15,9 +15,9 @@ from tilec.compile.tile_warps import AT_ONCE, COMPUTED_PER_THREAD, meets_often, 
 from tilec.compile.warp_rules import Rule
 from tilec.hardware.powers import power_below
 from tilec.hardware.target import Target
+from tilec.passes import split_edges
 from tilec.passes.contract import Report
 from tilec.passes.demands.kernels import CROWD
-from tilec.passes.split_edges import MANY
 
 RULES: tuple[Rule, ...] = (meets_often, *IN_LOOPS, *AT_ONCE)
 """Of programs without products: the first that is for a program decides, the last is for all."""
@@ -38,7 +38,7 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
         warps, why = _by_rules(program, target.warp_size)
         if repeats_parts(program) and not program.is_crowded:
             i32 = ir.IntegerType.get_signless(32)
-            function.attributes[CROWD] = ir.IntegerAttr.get(i32, MANY)
+            function.attributes[CROWD] = ir.IntegerAttr.get(i32, split_edges.MANY)
     report.add("warps", function, str(warps), why, num_warps=warps)
     return warps
 
