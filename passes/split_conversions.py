@@ -15,8 +15,7 @@ After:    %r = "tile.reshape"(%x) : (tensor<64xf32, #a>) -> tensor<8x8xf32, #c>
 
 Reshapes, joins and splits whose registers do not match become ones whose registers do (#c) and such
 a conversion, or go through a buffer. insert-barriers orders store and load.
-Does not handle: shuffles of tiles with phantoms, or whose sizes are no powers of two; joins of
-tiles in several layouts by shuffles.
+Does not handle: shuffles of tiles with phantoms; joins of tiles in several layouts by shuffles.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Conversions inside warps: which lane and which register each element comes from, by bits.
 
-Sizes are powers of two, so each bit of a register's, lane's and warp's number is one bit of the
-element's number, or tells copies apart. A conversion permutes these bits (Triton converts linear
-layouts so, too). A bit may stay a bit of the register; move from one lane bit to another; leave the
-registers for a lane bit, or a lane bit for the registers. Bits that leave are paired with bits that
-enter. Of a pair, in round k (0, 1), the lane whose bit is b sends register b ^ k, and the lane
-whose bit is c gets c ^ k: all lanes send and get in every round, so a move takes as many shuffles
-as there are registers, less those rounds in which all lanes would send to themselves.
+Lanes are a power of two, so each bit of a lane's number is one bit of the element's number, or
+tells copies apart; what is odd of a size of registers or warps is a digit of its own, which stays
+where it is. A conversion permutes these bits (Triton converts linear layouts so, too). A bit may
+stay a bit of the register; move from one lane bit to another; leave the registers for a lane bit,
+or a lane bit for the registers. Bits that leave are paired with bits that enter. Of a pair, in
+round k (0, 1), the lane whose bit is b sends register b ^ k, and the lane whose bit is c gets
+c ^ k: all lanes send and get in every round, so a move takes as many shuffles as there are
+registers, less those rounds in which all lanes would send to themselves.
 
 1. Registers change places along each pair's leaving bit by the sender's bit: two selects a pair.
 2. Along a bit that leaves to where the source has copies, each copy picks its half: one select.
@@ -14,7 +15,7 @@ as there are registers, less those rounds in which all lanes would send to thems
 3. Shuffles: a butterfly where only pairs' bits differ, else from a computed lane.
 4. Registers change places along each pair's entering bit by the receiver's bit.
 
-Does not handle: phantoms, sizes that are no powers of two, elements that leave their warp.
+Does not handle: phantoms, odd digits that lie elsewhere, elements that leave their warp.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from tilec.hardware.layout import Layout, Mode
 from tilec.hardware.sizes import WARP_SIZE, WORD_BITS
 
 LANE_BITS = WARP_SIZE.bit_length() - 1
-Bit = tuple[int, int]
-"""A bit of an element's coordinates: (dimension, stride)."""
+Bit = tuple[int, int, int]
+"""A digit of an element's coordinates: (dimension, stride, how many it counts: mostly two)."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,8 @@ class LaneMove:
             held //= 2
             others += held * words
         rounds = 1 << (len(self.exchanges) + len(self.entering))
-        each = -(-(held >> len(self.exchanges)) * bits * together // WORD_BITS)
+        full, rest = divmod((held >> len(self.exchanges)) * bits * together, WORD_BITS)
+        each = full + (rest // bits).bit_count()  # what fills no word goes by powers of two
         moved = (rounds - self.is_in_place) * each
         others += len(self.result) // together * len(self.exchanges) * words
         return moved, others + (0 if self.is_in_place else 2 * LANE_BITS)
@@ -102,10 +104,11 @@ def lane_move(source: Layout, result: Layout, shape: tuple[int, ...]) -> LaneMov
     """Says how shuffles convert a tile of `shape` from `source` to `result`, or why they cannot."""
     if not (source.is_exact(shape) and result.is_exact(shape)):
         return "a layout reaches past the tile's edge"
-    sizes = (m.size for side in (source, result) for m in (*side.threads, *side.values))
-    if any(size & (size - 1) for size in sizes):
-        return "a size is no power of two"
+    if any(m.size & (m.size - 1) for side in (source, result) for m in side.threads[:-1]):
+        return "a size of threads is no power of two"
     have, want = _Places(source), _Places(result)
+    if have.odd != want.odd:
+        return "a size that is no power of two lies elsewhere"
     length = max(len(have.threads), len(want.threads), LANE_BITS)
     return _match(have.reaching(length), want.reaching(length))
 
@@ -117,6 +120,12 @@ class _Places:
     def __init__(self, layout: Layout) -> None:
         self.registers = [bit for bit in _bits(layout.values) if bit is not None]
         self.threads = _bits(layout.threads)
+
+    @property
+    def odd(self) -> tuple[set[Bit], list[tuple[int, Bit]]]:
+        """The digits that are no bits, of registers, and of threads with their places."""
+        threads = [(n, bit) for n, bit in enumerate(self.threads) if bit and bit[2] > 2]
+        return {bit for bit in self.registers if bit[2] > 2}, threads
 
     def reaching(self, length: int) -> _Places:
         """Threads past the last one hold copies."""
@@ -134,14 +143,29 @@ class _Places:
 
 def _bits(modes: Sequence[Mode]) -> list[Bit | None]:
     return [
-        (mode.dim, mode.stride << power) if mode.stride else None
-        for mode in modes
-        for power in range(mode.size.bit_length() - 1)
+        (digit.dim, digit.stride, digit.size) if digit.stride else None
+        for digit in digits_of(modes)
     ]
 
 
+def digits_of(modes: Sequence[Mode]) -> list[Mode]:
+    """Modes of two that make up others, each with an odd one behind them where its size is no power
+    of two."""
+    found = []
+    for mode in modes:
+        bits = (mode.size & -mode.size).bit_length() - 1
+        found += [Mode(2, mode.stride << bit, mode.dim) for bit in range(bits)]
+        if mode.size >> bits > 1:
+            found.append(Mode(mode.size >> bits, mode.stride << bits, mode.dim))
+    return found
+
+
 def _match(have: _Places, want: _Places) -> LaneMove | str:
-    masks: dict[Bit | None, int] = {bit: 1 << n for n, bit in enumerate(_all_bits(have))}
+    masks: dict[Bit | None, int] = {}
+    place = 0
+    for bit in _all_bits(have):
+        masks[bit] = 1 << place
+        place += (bit[2] - 1).bit_length()
     picked: list[tuple[int, int]] = []
     for number, (old, new) in enumerate(zip(have.warps, want.warps, strict=True), LANE_BITS):
         if old == new:
@@ -171,9 +195,9 @@ def _match(have: _Places, want: _Places) -> LaneMove | str:
         lanes[copy] = receiver
         picked.append((masks[want.lanes[receiver]], copy))
     return LaneMove(
-        sums([masks[bit] for bit in have.registers]),
-        sums([masks[bit] for bit in want.registers]),
-        tuple(masks[bit] for bit in have.registers if bit in want.registers),
+        sums([masks[bit] for bit in have.registers], [size for _, _, size in have.registers]),
+        sums([masks[bit] for bit in want.registers], [size for _, _, size in want.registers]),
+        tuple(masks[b] for b in have.registers if b in want.registers and b[2] == 2),
         tuple(exchanges),
         tuple(picked),
         tuple((masks[have.lanes[i]], i) for i in entering if i not in senders),
@@ -195,10 +219,10 @@ def _pairs(first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]
     return [*((i, i) for i in both), *others]
 
 
-def sums(masks: Sequence[int]) -> tuple[int, ...]:
-    """Gives, for each number of as many bits as there are masks, the union of the masks at its set
-    bits."""
+def sums(masks: Sequence[int], sizes: Sequence[int] = ()) -> tuple[int, ...]:
+    """Gives, for each number of as many digits as there are masks, the sum of the masks times its
+    digits. `sizes`: what the digits count, two without."""
     found = [0]
-    for mask in masks:
-        found += [number | mask for number in found]
+    for mask, size in zip(masks, sizes or [2] * len(masks), strict=True):
+        found = [number + digit * mask for digit in range(size) for number in found]
     return tuple(found)

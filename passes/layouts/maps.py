@@ -13,6 +13,7 @@ from math import prod
 from tilec.hardware.layout import Layout, Mode, copies, normalize
 from tilec.hardware.powers import power_below
 from tilec.hardware.sizes import WARP_SIZE
+from tilec.passes.layouts.lane_moves import digits_of
 
 Shape = tuple[int, ...]
 
@@ -71,29 +72,19 @@ def widened(layout: Layout, dim: int | None, width: int) -> Layout:
     """The same elements in each warp, at least `width` neighbours along `dim` in each thread: lanes
     give up what lies nearer and take what lies next instead; the layout itself where they cannot.
     """
-    modes = (*layout.threads, *layout.values)
-    if dim is None or any(mode.size & (mode.size - 1) for mode in modes):
+    if dim is None:
         return layout
-    threads, values = _bits(layout.threads), _bits(layout.values)
+    threads, values = digits_of(layout.threads), digits_of(layout.values)
     for number, near in enumerate(threads[: WARP_SIZE.bit_length() - 1]):
         if near.dim != dim or not 0 < near.stride < width:
             continue
-        far = [bit for bit in values if bit.dim == dim and bit.stride >= width]
+        far = [bit for bit in values if bit.dim == dim and bit.stride >= width and bit.size == 2]
         if not far:
             return layout
         next_ = min(far, key=lambda bit: bit.stride)
         threads[number] = next_
         values[values.index(next_)] = near
     return run_first(Layout(tuple(threads), tuple(values)), dim)
-
-
-def _bits(modes: tuple[Mode, ...]) -> list[Mode]:
-    """Modes of two that make up others, whose sizes are powers of two."""
-    return [
-        Mode(2, mode.stride << bit, mode.dim)
-        for mode in modes
-        for bit in range(mode.size.bit_length() - 1)
-    ]
 
 
 def expanded(layout: Layout, axis: int, size: int) -> Layout:

@@ -98,6 +98,40 @@ def test_random_bits(kind: str, num_warps: int) -> None:
     check(shape, kind, ends, move, num_warps, seed)
 
 
+@pytest.mark.parametrize("factor", [3, 5])
+@pytest.mark.parametrize("kind", ["i8", "bf16", "f32"])
+def test_an_odd_digit_stays(kind: str, factor: int) -> None:
+    """Of the registers anywhere among them, of the warps behind all others: 96 columns of three
+    warpgroups move as 32 of one do."""
+    seed = seed_of(kind, factor)
+    rng = random.Random(seed)
+    rows, columns = 1 << rng.randrange(4), 1 << rng.randrange(3, 5)
+    digit, warps = Mode(factor, columns, 1), Mode(3, rows, 0)
+    move: LaneMove | str = ""
+    while isinstance(move, str) or not move.exchanges:
+        ends = []
+        for end in layouts(rng, (rows, columns), 4):
+            place = rng.randrange(len(end.values) + 1)
+            values = (*end.values[:place], digit, *end.values[place:])
+            ends.append(Layout((*end.threads, warps), values))
+        shape = 3 * rows, factor * columns
+        move = lane_move(*ends, shape)
+    check(shape, kind, (ends[0], ends[1]), move, 12, seed)
+    assert "lies elsewhere" in str(lane_move(ends[0], moved_digit(ends[1], digit), shape))
+
+
+def moved_digit(layout: Layout, digit: Mode) -> Layout:
+    """The odd digit counts single elements, and each other mode along its dimension as many."""
+
+    def moved(mode: Mode) -> Mode:
+        if mode == digit:
+            return Mode(mode.size, 1, mode.dim)
+        return Mode(mode.size, mode.stride * (digit.size if mode.dim == digit.dim else 1), mode.dim)
+
+    threads = tuple(moved(mode) if mode.stride else mode for mode in layout.threads)
+    return Layout(threads, tuple(map(moved, layout.values)))
+
+
 def check(
     shape: Shape, kind: str, ends: tuple[Layout, Layout], move: LaneMove, num_warps: int, seed: int
 ) -> None:
@@ -177,6 +211,15 @@ def test_words_of_neighbours_need_no_unpacking() -> None:
     apart = lane_move(sums, parse_layout("T(4,8):(8@1,1@0) V(2,8):(8@0,1@1)"), (16, 32))
     assert isinstance(apart, LaneMove)
     assert apart.counts(16)[1] == 2 * 16 + 2 * 16
+
+
+def test_96_columns_give_vectors_as_32_do() -> None:
+    sums = parse_layout("T(4,8,12):(2@1,1@0,16@0) V(2,2,12):(1@1,8@0,8@1)")
+    vectors = widened(sums, 1, 8)
+    assert vectors == parse_layout("T(4,8,12):(8@1,1@0,16@0) V(8,2,3):(1@1,8@0,32@1)")
+    move = lane_move(sums, vectors, (192, 96))
+    assert isinstance(move, LaneMove)
+    assert move.counts(16) == (3 * 6, 3 * (8 + 2 * 16))
 
 
 def test_lanes_that_have_nothing_to_give_keep_their_layout() -> None:
