@@ -15,7 +15,14 @@ from fake_driver import uninstall
 from simulated_gpu import SimulatedGpu, install_gpu
 
 import tilec
-from tilec.ops import attention_launch, gradient_launch, plain_product, product_launch, tail_launch
+from tilec.ops import (
+    attention_launch,
+    gradient_launch,
+    gradient_plan,
+    plain_product,
+    product_launch,
+    tail_launch,
+)
 from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
@@ -200,17 +207,24 @@ def test_attention_again_of_packed_sequences() -> None:
     assert len(attention_launch._known.calls) == 1
 
 
-def test_gradients_of_attention_again() -> None:
+@pytest.mark.parametrize("handed", [False, True])
+def test_gradients_of_attention_again(handed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By two kernels, or by three that hand the gradients of scores on, one head of keys
+    after the other."""
+    monkeypatch.setattr(gradient_plan, "_saves", lambda *_: handed)
+    monkeypatch.setattr(gradient_plan, "MOST_BYTES", 2 * 21 * 32 * 2)
     rng = np.random.default_rng(2)
-    shapes = (1, 2, 21, 16), (1, 1, 21, 16), (1, 1, 21, 8), (1, 2, 21, 8)
+    shapes = (2, 2, 21, 16), (2, 1, 21, 16), (2, 1, 21, 8), (2, 2, 21, 8)
     for _ in range(3):
         (q, k, v, do), (*there, of_out) = heads(rng, *shapes)
-        logs = tilec.device("cuda:0").array(np.full((1, 2, 21), np.nan, np.float32))
+        logs = tilec.device("cuda:0").array(np.full((2, 2, 21), np.nan, np.float32))
         out = tilec.ops.attention(*there, logs=logs)
         found = tilec.ops.attention_gradients(of_out, *there, out, logs)
-        right = attended(q[0], k[0], v[0], do[0])[2:5]
-        assert max(error(x.numpy()[0], y) for x, y in zip(found, right, strict=True)) < 2e-3
-    assert len(gradient_launch._known.calls) == 1
+        for n in range(2):
+            right = attended(q[n], k[n], v[n], do[n])[2:5]
+            assert max(error(x.numpy()[n], y) for x, y in zip(found, right, strict=True)) < 2e-3
+    (known,) = gradient_launch._known.calls.values()
+    assert len(known.steps) == (1 + 2 * 2 if handed else 2)
 
 
 def test_attention_again_of_one_query(gpu: SimulatedGpu) -> None:

@@ -11,7 +11,13 @@ from tilec.call.device_target import target_of
 from tilec.call.jit import Kernel
 from tilec.costs.machine import machine_of
 from tilec.hardware.powers import power_above
-from tilec.ops import attention_kernel, decode_kernels, gradient_kernels, packed_kernels
+from tilec.ops import (
+    attention_kernel,
+    decode_kernels,
+    gradient_kernels,
+    handed_kernels,
+    packed_kernels,
+)
 from tilec.ops.attention_options import Options
 from tilec.ops.attention_plan import PACKED, Plan, plan_attention
 from tilec.ops.batch_dimensions import with_dimensions
@@ -201,5 +207,5 @@ def _decode(call: Call, plan: Plan) -> None:
 @cache
 def kernel_on(name: str, device: Any) -> Kernel[...]:
     """A kernel by its name, to run on a device: parameters without types are as given."""
-    rooms = (attention_kernel, packed_kernels, decode_kernels, gradient_kernels)
+    rooms = attention_kernel, packed_kernels, decode_kernels, gradient_kernels, handed_kernels
     return next(vars(room)[name] for room in rooms if name in vars(room)).on(device)

@@ -17,6 +17,7 @@ from typing import Any
 import tilec
 import tilec.language as tl
 from tilec.ops.attention_kernel import LOG2_E, bent, keeps, sees
+from tilec.ops.gradient_plan import DEALT
 
 
 def weigh(product: Any, log: Any, factor: Any, bend: Any) -> Any:
@@ -46,15 +47,18 @@ def has_edge(m: Any, size: Any, n: Any, many: Any, length: Any, how: Any) -> Any
 
 
 def walk_queries(
-    key: Any, value: Any, arrays: Any, place: Any, span: Any, how: Any, drop: Any, sizes: Any
-) -> Any:
+    key: Any, value: Any, arrays: Any, place: Any, span: Any, how: Any, drop: Any, sizes: Any,
+    given: Any = None,
+) -> Any:  # fmt: skip
     """(dk, dv) of a block of keys, from all queries that see them, of all heads that share them.
     Scores lie transposed, (keys, queries): they are left operands as they are.
 
     `arrays`: q, k, do, logs, delta. `place`: batch, head of the keys, row of the first query.
     `span`: how many queries there are, and whether others lie behind them; the first key of the
     block. `how`, `drop`: as in `attention_kernel.walk`.
-    `sizes`: queries a step, heads that share keys.
+    `sizes`: queries a step, heads that share keys. `given`: None, or the array that takes the
+    gradients of scores as they are multiplied, (heads, keys, queries `dealt`), and the first head's
+    row.
     """
     q, k, do, logs, delta = arrays
     batch, head, start = place
@@ -89,10 +93,23 @@ def walk_queries(
             left = weight if kept is None else tl.where(kept, weight, 0.0)
             dvalue = tl.dot(left.to(grad.dtype), grad, dvalue)
             dscore = of_scores(weight, tl.dot(value, grad.T), off, slope, kept, drop[0])
-            dkey = tl.dot(dscore.to(query.dtype), query, dkey)
+            dscore = dscore.to(query.dtype)
+            dkey = tl.dot(dscore, query, dkey)
+            if given is not None:
+                tl.store(given[0], (given[1] + one, n, m), dealt(dscore))
     if drop[0] is not None:
         dvalue = dvalue / (1.0 - drop[0])
     return dkey * scale, dvalue
+
+
+def dealt(tile: Any) -> Any:
+    """A tile whose columns lie in another order: in each `DEALT` of them those that a thread has of
+    a product's sums, pairs of four blocks, are neighbours. Stores of it are vectors as they are."""
+    tl.static_assert(tile.shape[1] % DEALT == 0)
+    if tile.shape[1] % DEALT == 0:  # in others `tl.auto` looks what its constants are for
+        parts = tl.reshape(tile, (tile.shape[0], tile.shape[1] // DEALT, 4, 4, 2))
+        tile = tl.reshape(tl.permute(parts, (0, 1, 3, 2, 4)), tile.shape)
+    return tile
 
 
 def taken_off(o: Any, do: Any, at: Any, many: Any, width: Any) -> Any:

@@ -1,14 +1,21 @@
-"""Launches the gradients of attention: which kernels, and what each is given."""
+"""Launches the gradients of attention: which kernels, and what each is given.
+
+Two kernels multiply seven times a block of queries and keys. Where that takes longer than what they
+have in common takes through memory, the first hands it on (`handed_kernels.py`): five products.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import tilec.language as tl
+from tilec.call.device_target import target_of
+from tilec.costs.machine import machine_of
 from tilec.messages.tracebacks import short_traceback
 from tilec.ops.attention_launch import Call, kind_of
 from tilec.ops.attention_options import Asked, Options
 from tilec.ops.attention_plan import PACKED, Plan, plan_attention
+from tilec.ops.gradient_plan import handed_shape, heads_at_once
 from tilec.ops.known_calls import KnownCall, KnownCalls, look
 from tilec.ops.launch_steps import Made
 
@@ -42,11 +49,12 @@ def attention_gradients(
     options. The same bits at every call. ArgumentError names the argument that is wrong.
     """
     options = Options.of(asked)
+    count = 2 if sinks is None else 3  # of arrays of its own those that are results come last
     arrays = (q, k, v, out, do, logs, sinks, starts, key_starts, None)
     seen = look(arrays, kind_of(options, device))
     if seen is not None and (known := _known.find(seen[0])) is not None:
-        dq, (_, *others) = known.launch_all(None, seen[1], options.seed)
-        return (dq, *others)
+        dq, own = known.launch_all(None, seen[1], options.seed)
+        return (dq, *own[-count:])
     call = Call(dict(zip(ARRAYS, arrays, strict=True)), device, None)
     plan = plan_attention(call.views, options)
     dq = call.add("dq", call.views["q"].shape, plan.dtype)
@@ -56,8 +64,7 @@ def attention_gradients(
         kept = ARRAYS, call.values, views, call.steps, call.own
         made = Made(*kept, views["q"].shape, plan.dtype, written=("dq",), out="dq")
         _known.keep(seen[0], KnownCall.of(made))
-    _, *others = call.own.values.values()
-    return (dq, *others)
+    return (dq, *list(call.own.values.values())[-count:])
 
 
 _known = KnownCalls()
@@ -66,13 +73,35 @@ _known = KnownCalls()
 def _launch(call: Call, plan: Plan) -> bool:
     """Launches all kernels on new arrays; whether there was something to compute for each."""
     call.add_own("delta", plan.logs_shape, tl.f32)
+    has_queries, has_keys = 0 not in plan.out_shape, 0 not in call.views["k"].shape
+    heads = _heads_at_once(call, plan) if has_queries and has_keys else 0
+    if heads:
+        call.add_own("dscores", handed_shape(plan.shapes, heads), plan.dtype)
     for name in "kv":
         call.add_own(f"d{name}", call.views[name].shape, plan.dtype)
+    if heads:
+        _hand_on(call, plan, heads)
+    else:
+        _compute_twice(call, plan, has_queries, has_keys)
+    if "sinks" in call.values:
+        call.add_own("dsinks", (plan.shapes.heads,), tl.f32)
+        call.launch("sink_gradients", ("logs", "delta", "sinks", "dsinks"), {})
+    return has_queries and has_keys
+
+
+def _heads_at_once(call: Call, plan: Plan) -> int:
+    if PACKED in call.views or plan.numbers["window"] is not None:
+        return 0
+    machine = machine_of(call.device, target_of(call.device))
+    return heads_at_once(plan.shapes, plan.dtype.bytes, machine)
+
+
+def _compute_twice(call: Call, plan: Plan, has_queries: bool, has_keys: bool) -> None:
+    """Each of two kernels computes the scores and their gradients."""
     packed = PACKED in call.views
     kind, spans = ("packed_", ("starts", "key_starts")) if packed else ("", ())
     given = {**plan.numbers, **plan.constants}
     seen = ("do", "logs", "delta", *spans)
-    has_queries, has_keys = 0 not in plan.out_shape, 0 not in call.views["k"].shape
     if has_queries:
         most = {"longest": plan.longest[0]} if packed else {}
         names = ("q", "k", "v", "out", *seen, "dq")
@@ -81,7 +110,18 @@ def _launch(call: Call, plan: Plan) -> bool:
         most = {"longest": plan.longest[1]} if packed else {}
         names = ("q", "k", "v", *seen, "dk", "dv")
         call.launch(f"{kind}key_gradients", names, {**given, **most})
-    if "sinks" in call.values:
-        call.add_own("dsinks", (plan.shapes.heads,), tl.f32)
-        call.launch("sink_gradients", ("logs", "delta", "sinks", "dsinks"), {})
-    return has_queries and has_keys
+
+
+def _hand_on(call: Call, plan: Plan, heads: int) -> None:
+    """The kernel that holds keys hands the gradients of scores on, of so many heads of keys at a
+    time."""
+    sizes, given = plan.shapes, {**plan.numbers, **plan.constants}
+    call.launch("deltas", ("out", "do", "delta"), {"DV": given["DV"]})
+    of_keys = ("q", "k", "v", "do", "logs", "delta", "dscores", "dk", "dv")
+    of_queries = {name: given[name] for name in ("scale", "D", "CAUSAL", "SHARED")}
+    del given["window"]
+    for first in range(0, sizes.batch * sizes.few, heads):
+        place = {"first": first, "count": min(heads, sizes.batch * sizes.few - first)}
+        call.launch("handing_key_gradients", of_keys, {**given, **place})
+        names = ("q", "k", "dscores", "dq")
+        call.launch("handed_query_gradients", names, {**of_queries, **place})

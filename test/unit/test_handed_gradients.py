@@ -1,0 +1,106 @@
+"""Gradients of attention by kernels that hand the gradients of scores on, on the emulator, against
+float64; when they are taken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from attention_reference import attended, error
+from target_names import MAIN
+
+import tilec
+from tilec.costs.machine import Machine, usual_machine
+from tilec.examples.attention_backward import reference
+from tilec.examples.running import poisoned
+from tilec.hardware.target import find_target
+from tilec.ops import gradient_launch, gradient_plan
+from tilec.ops.attention_plan import Shapes
+from tilec.ops.handed_kernels import handed_query_gradients, handing_key_gradients
+
+BF16 = ml_dtypes.bfloat16
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("target", MAIN)
+def test_some_heads_at_a_time(target: str, causal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three of four heads of keys, then the last one; more keys than queries, neither of which fill
+    tiles; a cap, sinks."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    monkeypatch.setattr(gradient_plan, "_saves", lambda *_: True)
+    monkeypatch.setattr(gradient_plan, "MOST_BYTES", 3 * 2 * 150 * 160 * 2)
+    rng = np.random.default_rng(causal)
+    q, do = (rng.standard_normal((2, 4, 133, n)).astype(BF16) for n in (24, 40))
+    k, v = (rng.standard_normal((2, 2, 150, n)).astype(BF16) for n in (24, 40))
+    logs = np.full(q.shape[:3], np.nan, np.float32)
+    sinks = rng.standard_normal(4).astype(np.float32)
+    options = {"causal": causal, "cap": 5.0, "sinks": sinks, "device": "emulator:check"}
+    out = tilec.ops.attention(q, k, v, logs=logs, **options)
+    launched = launches(monkeypatch)
+    found = tilec.ops.attention_gradients(do, q, k, v, out, logs, **options)
+    steps = ["handing_key_gradients", "handed_query_gradients"]
+    assert launched == ["deltas", *steps, *steps, "sink_gradients"]
+    how = {"causal": causal, "cap": 5.0, "sinks": sinks}
+    right = [attended(*(x[batch] for x in (q, k, v, do)), **how)[2:] for batch in range(2)]
+    for one, exact in zip(found[:3], zip(*right, strict=True), strict=False):
+        assert max(error(one[batch], exact[batch]) for batch in range(2)) < 1.5e-2
+    assert error(found[3], right[0][3] + right[1][3]) < 1.5e-2
+
+
+def launches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the kernels that calls launch from now on."""
+    names: list[str] = []
+    launch = gradient_launch.Call.launch
+
+    def noted(call: Any, name: str, *rest: Any, **named: Any) -> None:
+        names.append(name)
+        launch(call, name, *rest, **named)
+
+    monkeypatch.setattr(gradient_launch.Call, "launch", noted)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("target", "causal"), [("sm_90a", True), ("sm_90a", False), ("sm_80", True)]
+)
+@pytest.mark.parametrize("tiles", [((64, 128), (128, 96)), ((96, 128), (256, 64))])
+def test_what_no_query_sees_is_not_read(
+    tiles: Any, target: str, causal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks that are not written hold no numbers; tiles of the two kernels that do not meet, more
+    of them than a ring has slots."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    rng = np.random.default_rng(len(target))
+    shape = (1, 2, 840, 16)
+    q, k, v, do = (rng.standard_normal(shape).astype(BF16) for _ in range(4))
+    o, logs, *expected = reference(q, k, v, do, causal, 0.25)
+    logs, delta = logs.astype(np.float32), (o * do.astype(np.float64)).sum(-1).astype(np.float32)
+    dscores = poisoned((2, 840, 864), BF16)
+    dq, dk, dv = (poisoned(shape, BF16) for _ in range(3))
+    (size, many), (rows, step) = tiles
+    how = {"first": 0, "count": 2, "scale": 0.25, "D": 16, "CAUSAL": causal}
+    handing_key_gradients.check(q, k, v, do, logs, delta, dscores, dk, dv, BM=size, BN=many, **how)
+    assert np.isnan(dscores.astype(np.float32)).any() == causal
+    handed_query_gradients.check(q, k, dscores, dq, BM=rows, BN=step, **how)
+    for found, right in zip((dq, dk, dv), expected, strict=True):
+        assert np.abs(found.astype(np.float64) - right).max() <= 1e-2 * np.abs(right).max()
+
+
+def test_which_way() -> None:
+    """Heads of 128 elements hand on, where memory is as fast as an H200's; never more than a
+    gigabyte at once, and nothing where one head alone takes more."""
+    machine = usual_machine(find_target("sm_90a"))
+
+    def heads(elements: int, length: int, machine: Machine = machine) -> int:
+        sizes = Shapes(16384 // length or 1, 16, 8, length, length, elements, elements, None)
+        return gradient_plan.heads_at_once(sizes, 2, machine)
+
+    assert heads(128, 1024) == 16 * 8
+    assert heads(128, 4096) == 16
+    assert heads(128, 16384) == 1
+    assert heads(128, 32768) == 0
+    assert heads(128, 4096, replace(machine, memory_gb_per_s=1000)) == 0
