@@ -19,6 +19,11 @@ from bench_cases import Variant
 from configurations import Configuration, label_of
 from product_cases import BURST, SUSTAINED
 
+from tilec.costs.machine import usual_machine
+from tilec.hardware.target import find_target
+from tilec.ops.attention_plan import Shapes
+from tilec.ops.gradient_plan import handed_shape, heads_at_once
+
 IN_TURNS = (("interleaved", 1.0),)
 REGIMES = ((BURST, 1.0), (SUSTAINED, 1.0))
 
@@ -106,21 +111,23 @@ def _tiles(**choices: Sequence[Any]) -> Iterator[Configuration]:
 def attention_backward(
     batch: int, heads: int, length: int, head: int, causal: bool, kv_heads: int
 ) -> LayerCase:
-    """Gradients of q, k and v in bf16; five products of the ideal, seven of ours."""
+    """Gradients of q, k and v in bf16, by the launches that `attention_gradients` makes on an H200;
+    five products of the ideal."""
     q, k = (batch, heads, length, head), (batch, kv_heads, length, head)
     arrays = [row_major(n, "bf16", q if n in ("q", "o", "do", "dq") else k) for n in _BACKWARD]
     arrays += [row_major(name, "f32", q[:3]) for name in ("logs", "delta")]
+    sizes = Shapes(batch, heads, kv_heads, length, length, head, head, None)
+    at_once = heads_at_once(sizes, 2, usual_machine(find_target("sm_90a")))
+    if at_once:
+        arrays.append(row_major("dscores", "bf16", handed_shape(sizes, at_once)))
     fixed, share = (("D", head), ("CAUSAL", causal)), ("SHARED", heads // kv_heads)
-    given, scale = ("do", "logs", "delta"), 1 / math.sqrt(head)
+    scale = 1 / math.sqrt(head)
     shared = "" if heads == kv_heads else f" {heads // kv_heads} a head"
     return LayerCase(
         "attention_backward",
         f"D{head} {length} {'causal' if causal else 'full'}{shared}",
         tuple(arrays),
-        (
-            Step("query_gradients", ("q", "k", "v", "o", *given, "dq", scale), (*fixed, share)),
-            Step("key_gradients", ("q", "k", "v", *given, "dk", "dv", scale), (*fixed, share)),
-        ),
+        tuple(_backward_steps(sizes, at_once, scale, (*fixed, share))),
         ("dq", "dk", "dv"),
         {"causal": causal, "scale": scale},
         10 * batch * heads * length**2 * head // (2 if causal else 1),
@@ -131,6 +138,24 @@ def attention_backward(
             {"persistent": False},
         ),
     )
+
+
+def _backward_steps(
+    sizes: Shapes, at_once: int, scale: float, fixed: tuple[tuple[str, Any], ...]
+) -> Iterator[Step]:
+    """The launches, with the gradients of scores of so many heads of keys in memory at once."""
+    given = ("do", "logs", "delta")
+    if not at_once:
+        yield Step("query_gradients", ("q", "k", "v", "o", *given, "dq", scale), fixed)
+        yield Step("key_gradients", ("q", "k", "v", *given, "dk", "dv", scale), fixed)
+        return
+    yield Step("deltas", ("o", "do", "delta"), (("DV", sizes.others),))
+    every = sizes.batch * sizes.few
+    for first in range(0, every, at_once):
+        place = first, min(at_once, every - first), scale
+        keys = ("q", "k", "v", *given, "dscores", "dk", "dv", *place)
+        yield Step("handing_key_gradients", keys, fixed)
+        yield Step("handed_query_gradients", ("q", "k", "dscores", "dq", *place), fixed)
 
 
 _BACKWARD = ("q", "k", "v", "o", "do", "dq", "dk", "dv")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from tilec.examples.tile_scales import tile_scaled_matmul
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
 from tilec.ops.gradient_kernels import key_gradients, query_gradients
+from tilec.ops.handed_kernels import deltas, handed_query_gradients, handing_key_gradients
 from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
 
@@ -41,6 +43,7 @@ KERNELS: dict[str, Kernel] = {
         *(each for each in _DRAWN if isinstance(each, Kernel)),
         *(softmax, online_softmax, layer_norm, selective_scan),
         *(key_gradients, query_gradients, multiply_by_experts),
+        *(deltas, handing_key_gradients, handed_query_gradients),
         *(quantized_matmul, tile_scaled_matmul, convolve, attend_pages, join_splits),
         *(cross_entropy, histogram, gather_rows, rms_norm, rms_norm_gradients, sum_columns),
     )
@@ -55,14 +58,17 @@ def layer_key(case: LayerCase, variant: Variant, target: str) -> str:
 
 def compile_layer(case: LayerCase, variant: Variant, target: str, path: Path) -> dict[str, Any]:
     """Saves each step's artefact beside `path`; says what the steps take, the most of each."""
-    kernels = [_compiled(case, step, dict(variant.constants or ()), target) for step in case.steps]
+    kinds = [replace(step, arguments=_arrays(step)) for step in case.steps]
+    settings = dict(variant.constants or ())
+    compiled = {kind: _compiled(case, kind, settings, target) for kind in dict.fromkeys(kinds)}
+    kernels = [compiled[kind] for kind in kinds]
     files = []
     for number, kernel in enumerate(kernels):
         files.append(path.with_stem(f"{path.stem}-{number}").name)
         save(path.parent / files[-1], [kernel])
     taken: dict[str, Any] = {"steps": files}
     if locate_tool("ptxas"):
-        found = [assemble(kernel.ptx, find_target(target)) for kernel in kernels]
+        found = [assemble(kernel.ptx, find_target(target)) for kernel in compiled.values()]
         taken |= {"registers": max(a.registers for a in found)}
         taken |= {"spills": max(a.spills for a in found)}
         taken["messages"] = [message for a in found for message in a.messages]
@@ -90,6 +96,11 @@ def _compiled(case: LayerCase, step: Step, settings: dict[str, Any], target: str
         sizes={name: view.shape for name, view in views.items()},
         at_most=True,  # as calls are compiled for where they are made
     )
+
+
+def _arrays(step: Step) -> tuple[str | float, ...]:
+    """A step's arguments without the numbers: launches that differ in these have one kernel."""
+    return tuple(one if isinstance(one, str) else 0.0 for one in step.arguments)
 
 
 def _parameters(step: Step) -> list[str]:
