@@ -17,7 +17,7 @@ from typing import Any
 import tilec
 import tilec.language as tl
 from tilec.ops.attention_kernel import LOG2_E, bent, keeps, sees
-from tilec.ops.gradient_plan import DEALT
+from tilec.ops.gradient_plan import BLOCK, DEALT
 
 
 def weigh(product: Any, log: Any, factor: Any, bend: Any) -> Any:
@@ -68,13 +68,14 @@ def walk_queries(
     many, width = key.shape
     other = value.shape[1]
     factor, bend = bent(scale, cap)
+    step: tl.const = size if given is None else BLOCK
     dkey, dvalue = tl.zeros((many, width), tl.f32), tl.zeros((many, other), tl.f32)
     last = length
     if window is not None:
         last = tl.minimum(last, n + many - 1 + window)
     for one in tl.range(shared):
         h = head * shared + one
-        for m in tl.range(n // size * size if causal else 0, last, size):
+        for m in tl.range(n // step * step if causal else 0, last, size):
             at = (batch, h, start + m)
             query, grad = tl.load(q, (*at, 0), (size, width)), tl.load(do, (*at, 0), (size, other))
             log, off = (tl.load(x, at, size)[None, :] for x in (logs, delta))

@@ -11,18 +11,28 @@ from math import prod
 from tilec.costs.machine import Machine
 from tilec.ops.attention_plan import Shapes
 
-MOST_BYTES = 1 << 30
-"""Of memory that a call takes for them, beside its results."""
+MOST_BYTES = 1 << 31
+"""Of memory that a call takes for them, beside its results. With half of it heads of 128 elements,
+16384 long, take 1.03 times as long, causal 1.05 times; with twice as much 0.97 to 1.00 (H200)."""
 DEALT = 32
 """Queries that change places there (`gradient_kernels.dealt`): four pairs, which are a vector of 16
 bytes, for each of the four threads that have a row of a product's sums."""
+BLOCK = 128
+"""Queries, and keys, of the blocks of which all is there or nothing under a causal mask."""
 PRODUCTS = 3
 """Of the kernel that computes them again for the gradients of queries."""
+WRITTEN = 0.6
+"""Of the time to read them, all else that it costs: to write them beside products, another launch,
+some heads at a time. 0.4 to 0.5 for full, to 0.9 for causal gradients (H200)."""
+MOST_HEADS = 1 << 16
+"""Of queries, of all batches: so far are their numbers known to fit indices of 32 bits."""
 
 
 def heads_at_once(sizes: Shapes, number: int, machine: Machine) -> int:
     """Of how many heads of keys the gradients of scores, of `number` bytes each, go through memory
     at a time; 0: they are computed twice."""
+    if sizes.batch * sizes.heads > MOST_HEADS:
+        return 0
     one = number * prod(handed_shape(sizes, 1))
     heads = min(sizes.batch * sizes.few, MOST_BYTES // one)
     return heads if heads and _saves(sizes, number, machine) else 0
@@ -35,11 +45,12 @@ def handed_shape(sizes: Shapes, heads: int) -> tuple[int, int, int]:
 
 
 def _saves(sizes: Shapes, number: int, machine: Machine) -> bool:
-    """Whether they come from memory, beside the last product, faster than they are computed again.
-    That they are written costs nothing: products take longer."""
+    """Whether they go through memory, and come from it beside the last product, faster than they
+    are computed again."""
     rates, speed = machine.rates, machine.target.speed
     clock = machine.multiprocessors * machine.clock_mhz * 1e6
     product = sizes.elements + sizes.others  # two operations for each element of either
     product /= speed.tensor_flops * rates.tensor_efficiency * clock
     read = number / (machine.memory_gb_per_s * 1e9 * rates.dram_efficiency)
-    return max(product, read) < PRODUCTS * product + 1 / (rates.functions * clock)
+    handed = max(product, read) + WRITTEN * read
+    return handed < PRODUCTS * product + 1 / (rates.functions * clock)

@@ -12,11 +12,8 @@ from __future__ import annotations
 
 import tilec
 import tilec.language as tl
-from tilec.ops.gradient_kernels import dealt, taken_off, walk_queries
-from tilec.ops.gradient_plan import DEALT
-
-MOST_HEADS = 1 << 16
-"""Of all batches: so far are numbers of heads known to fit indices of 32 bits."""
+from tilec.ops.gradient_kernels import taken_off, walk_queries
+from tilec.ops.gradient_plan import BLOCK, DEALT, MOST_HEADS
 
 
 @tilec.kernel(grid=lambda o, BM: (tl.cdiv(o.shape[2], BM), o.shape[1], o.shape[0]))
@@ -58,7 +55,8 @@ def handing_key_gradients(
 ):
     """`key_gradients` of `count` heads of keys from the `first` of all batches on. `dscores` (heads
     of their queries, keys, queries up to a multiple of `DEALT`): the gradients of scores, but for
-    the scale, as `dealt` orders them; of blocks that no query sees nothing is written."""
+    the scale, as `dealt` orders them; of blocks that no query sees nothing is written, but all of
+    those of `BLOCK` on a side of which some does."""
     number, n = tl.program_id(1), tl.program_id(0) * BN
     head = tl.assume(first, min=0, max=MOST_HEADS) + number
     batch, head = tl.assume(head // k.shape[1], min=0), tl.assume(head % k.shape[1], min=0)
@@ -96,20 +94,15 @@ def handed_query_gradients(
     number, m = tl.program_id(1), tl.program_id(0) * BM
     head = tl.assume(first, min=0, max=MOST_HEADS) * SHARED + number
     batch, head = tl.assume(head // q.shape[1], min=0), tl.assume(head % q.shape[1], min=0)
-    keys = k.shape[2]
-    whole = tl.minimum(keys, (m + 1) // BN * BN) if CAUSAL else keys
+    end = k.shape[2]
+    if CAUSAL:  # so far, in whole blocks, all is written
+        tl.static_assert(BLOCK % BM == 0 and BM % BN == 0)
+        end = tl.minimum(end, m + BM)
     dquery = tl.zeros((BM, D), tl.f32)
-    for n in tl.range(0, whole, BN):
+    for n in tl.range(0, end, BN):
         dscore = tl.load(dscores, (number, n, m), (BN, BM))
         key = tl.load(k, (batch, head // SHARED, n, 0), (BN, D))
         dquery = tl.dot(dscore.T, key, dquery)
-    if CAUSAL:  # no query of some blocks sees all of these keys: not all of it is written
-        queries = m + dealt(tl.arange(BM)[None, :])
-        for n in tl.range(whole, tl.minimum(keys, m + BM), BN):
-            dscore = tl.load(dscores, (number, n, m), (BN, BM))
-            dscore = tl.where(n + tl.arange(BN)[:, None] <= queries, dscore, 0.0)
-            key = tl.load(k, (batch, head // SHARED, n, 0), (BN, D))
-            dquery = tl.dot(dscore.T, key, dquery)
     tl.static_assert(BM % DEALT == 0)
     if BM % DEALT == 0:  # what `dealt` did is undone
         rows = tl.reshape(dquery, (BM // DEALT, 4, 4, 2, D))
