@@ -12,6 +12,7 @@ from ring_plans import LEFT_OVER, Call, Case, RingPlan
 from ringed_examples import ALL, draw, wide
 
 import tilec.ops
+from tilec.costs.machine import Machine
 from tilec.examples import block_scaled_matmul
 from tilec.ops import product_launch
 from tilec.ops.tile_choice import choose_tiles
@@ -46,14 +47,15 @@ def _sizes(plan: RingPlan, rows: int | None) -> tuple[int, int, int]:
 
 
 def _keeping_tiles() -> Callable[..., None]:
-    """`tilec.ops.matmul` into its third argument, whose first call chooses the tiles of all: the
-    choice depends on sizes, and these follow from it."""
-    chosen: list[Any] = []
+    """`tilec.ops.matmul` into its third argument, whose first call on a machine chooses the tiles
+    of all on it: the choice depends on sizes, and these follow from it."""
+    chosen: dict[Machine, Any] = {}
 
     def choose(*arguments: Any) -> Any:
-        if not chosen:
-            chosen.append(choose_tiles(*arguments))
-        return chosen[0]
+        machine = next(each for each in arguments if isinstance(each, Machine))
+        if machine not in chosen:
+            chosen[machine] = choose_tiles(*arguments)
+        return chosen[machine]
 
     def call(left: Any, right: Any, out: Any, **options: Any) -> None:
         with mock.patch.object(product_launch, "choose_tiles", choose):

@@ -54,6 +54,13 @@ def test_full_length(name: str, target: str) -> None:
     assert outcome.plan.stages > 1 or outcome.plan.programs > 1 or target == "sm_80"
 
 
+def test_a_case_runs_for_one_target_behind_another() -> None:
+    """The first one's tiles are not the second one's: its plan would grow with its size."""
+    case, _ = PRODUCTS["ops batch"]
+    for target in ("sm_80", "sm_90a"):
+        assert check_case(case, target, modes=("late",)).finding == ""
+
+
 def test_every_example_is_here_or_has_no_ring() -> None:
     """Cases by the modules of their kernels; `make test-mutants` runs those without."""
     modules = {module.name for module in pkgutil.iter_modules(tilec.examples.__path__)}
