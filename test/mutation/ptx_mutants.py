@@ -2,16 +2,22 @@
 
 PYTHONPATH=test:test/unit:test/emulator:test/long_rings python test/mutation/ptx_mutants.py
 
-runs every mutant, and writes the verdicts to ptx_mutants.json and the tables into README.md.
+runs every mutant (`--jobs 12`: by so many processes), and writes the verdicts to ptx_mutants.json
+and the tables into README.md.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import multiprocessing
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from ptx_kinds import KINDS, Mutant, mutants
@@ -27,6 +33,8 @@ README = FOLDER / "README.md"
 CHECKER, LATE, VALUES, SURVIVED = "checker", "late mode", "values", "survived"
 WARNED, UNREACHED = "warning", "never executed"
 COMPILERS = ("tilec", "Triton", "nvcc")
+PORTION = 8
+"""Mutants of a process at a time: the kernel with most has 131."""
 
 
 @dataclass(frozen=True)
@@ -110,13 +118,22 @@ def verdict(subject: Subject, mutant: Mutant, unbroken: Pristine, text: str) -> 
     )  # fmt: skip
 
 
-def verdicts_of(subject: Subject) -> list[Verdict]:
-    """Every mutant of a kernel that is executed. ValueError if the kernel has findings."""
+@cache
+def unbroken_run(number: int) -> Pristine:
+    """What the kernel of this number among `subjects` leaves. ValueError if it has findings."""
+    subject = subjects()[number]
     unbroken = pristine(subject)
     for finding in unbroken.check.findings:
         if finding.severity == "error":
             raise ValueError(f"{subject}: {finding}")
-    every = [verdict(subject, mutant, unbroken, text) for mutant, text in mutants(subject.text)]
+    return unbroken
+
+
+def verdicts_of(number: int, first: int) -> list[Verdict]:
+    """Of a kernel's mutants, `PORTION` of them from `first` on, those that are executed."""
+    subject, unbroken = subjects()[number], unbroken_run(number)
+    portion = list(mutants(subject.text))[first : first + PORTION]
+    every = [verdict(subject, mutant, unbroken, text) for mutant, text in portion]
     return [v for v in every if v.outcome != UNREACHED]
 
 
@@ -202,7 +219,17 @@ def with_tables(text: str, verdicts: Sequence[Verdict]) -> str:
 
 def main() -> None:
     """Runs all, writes the record and the tables."""
-    found = [v for subject in tqdm(subjects()) for v in verdicts_of(subject)]
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    jobs = parser.parse_args().jobs
+    portions = [
+        (number, first)
+        for number, subject in enumerate(subjects())  # compiled here, for all processes
+        for first in range(0, len(list(mutants(subject.text))), PORTION)
+    ]
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork")) as pool:
+        done = tqdm(pool.map(verdicts_of, *zip(*portions, strict=True)), total=len(portions))
+        found = list(chain.from_iterable(done))
     lines = ",\n".join(json.dumps(asdict(v)) for v in found)
     RECORD.write_text(f"[\n{lines}\n]\n")
     README.write_text(with_tables(README.read_text(), found))
