@@ -48,7 +48,7 @@ from tilec.messages.diagnostics import InternalError  # noqa: E402
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 BATCH = 10
-WINDOW = 10 * BATCH
+WINDOW = 4 * BATCH
 """Cases of one process at a time."""
 POSITION = re.compile(r"^[^\n:]+:\d+:\d+: error: ", re.MULTILINE)
 
