@@ -13,8 +13,9 @@ After:    %p = llvm.call_intrinsic "llvm.nvvm.ff.to.e4m3x2.rn"(%y, %x) : (f32, f
           ... "llvm.nvvm.e4m3x2.to.f16x2.rn", extractelement, arith.extf to f32 ...
 
 Conversions that stand side by side in a block share one instruction, which converts two numbers.
-Targets without FP8_CONVERT get integer arithmetic with the same results. To f8 means: to nearest
-even, once (from f64 and integers too), saturating to the largest finite number, NaN to 0x7f.
+Targets without FP8_CONVERT get integer arithmetic with the same results, from f8 on two at once.
+To f8 means: to nearest even, once (from f64 and integers too), saturating to the largest finite
+number, NaN to 0x7f.
 
 Also rewritten: i32 and i64 to bf16 on targets without BF16_ARITHMETIC, where LLVM rounds twice.
 
@@ -35,8 +36,8 @@ from tilec.hardware.target import Feature
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.math.float8 import (
     Float8,
-    decode,
     decode_pair,
+    decode_pair_by_integers,
     encode,
     encode_pair,
     round_integer_to_odd,
@@ -56,9 +57,9 @@ def convert_floats(module: ir.Module, context: PassContext) -> None:
     if not context.target.supports(Feature.BF16_ARITHMETIC):
         _convert_integers_to_bf16(module, vocabulary)
     conversions = Float8Types(module.context).retype(module)
-    in_pairs = context.target.supports(Feature.FP8_CONVERT)
-    for group in _side_by_side(conversions, in_pairs):
-        _write(group, vocabulary, in_pairs)
+    by_instruction = context.target.supports(Feature.FP8_CONVERT)
+    for group in _side_by_side(conversions, by_instruction):
+        _write(group, vocabulary, by_instruction)
 
 
 def _convert_integers_to_bf16(module: ir.Module, vocabulary: Vocabulary) -> None:
@@ -93,13 +94,14 @@ def _replace(b: ScalarBuilder, op: ir.Operation, values: Sequence[Scalar]) -> No
 
 
 def _side_by_side(
-    conversions: Sequence[Conversion], in_pairs: bool
+    conversions: Sequence[Conversion], by_instruction: bool
 ) -> Iterator[tuple[list[Conversion], ir.Operation]]:
     """Groups of one or two conversions, each with the op before which it is written."""
     index = 0
     while index < len(conversions):
         first = conversions[index]
         following = conversions[index + 1] if index + 1 < len(conversions) else None
+        in_pairs = by_instruction or not first.narrows
         place = _common_place(first, following) if in_pairs and following else None
         if following and place is not None:
             yield [first, following], place
@@ -144,7 +146,7 @@ def _ancestor_beside(user: ir.OpView | ir.Operation, place: ir.Operation) -> ir.
 
 
 def _write(
-    group: tuple[list[Conversion], ir.Operation], vocabulary: Vocabulary, in_pairs: bool
+    group: tuple[list[Conversion], ir.Operation], vocabulary: Vocabulary, by_instruction: bool
 ) -> None:
     conversions, place = group
     first = conversions[0]
@@ -154,9 +156,9 @@ def _write(
     if first.narrows:
         unsigned = first.op.name == "arith.uitofp"
         codes = [_as_f32(b, x, unsigned) for x in flat]
-        values = _encode_all(b, first.form, codes, in_pairs)
+        values = _encode_all(b, first.form, codes, by_instruction)
     else:
-        values = _decode_all(b, first.form, flat, in_pairs)
+        values = _decode_all(b, first.form, flat, by_instruction)
     parts = []
     for conversion, own in zip(conversions, operands, strict=True):
         part, values = values[: len(own)], values[len(own) :]
@@ -184,9 +186,9 @@ def _from_f16(b: ScalarBuilder, x: Scalar, kind: Kind, op_name: str) -> Scalar:
 
 
 def _encode_all(
-    b: ScalarBuilder, form: Float8, values: Sequence[Scalar], in_pairs: bool
+    b: ScalarBuilder, form: Float8, values: Sequence[Scalar], by_instruction: bool
 ) -> list[Scalar]:
-    if not in_pairs:
+    if not by_instruction:
         return [encode(b, form, value) for value in values]
     padded = [*values, b.constant(F32, 0.0)] if len(values) % 2 else list(values)
     codes: list[Scalar] = []
@@ -196,12 +198,11 @@ def _encode_all(
 
 
 def _decode_all(
-    b: ScalarBuilder, form: Float8, codes: Sequence[Scalar], in_pairs: bool
+    b: ScalarBuilder, form: Float8, codes: Sequence[Scalar], by_instruction: bool
 ) -> list[Scalar]:
-    if not in_pairs:
-        return [decode(b, form, code) for code in codes]
+    decode = decode_pair if by_instruction else decode_pair_by_integers
     padded = [*codes, b.constant(codes[0].kind, 0)] if len(codes) % 2 else list(codes)
     values: list[Scalar] = []
     for low, high in zip(padded[::2], padded[1::2], strict=True):
-        values += decode_pair(b, form, low, high)
+        values += decode(b, form, low, high)
     return values[: len(codes)]

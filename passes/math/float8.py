@@ -129,18 +129,28 @@ def decode_pair(b: ScalarBuilder, form: Float8, low: Scalar, high: Scalar) -> tu
     return first, second
 
 
-def decode(b: ScalarBuilder, form: Float8, code: Scalar) -> Scalar:
-    """A code as f16, by integer arithmetic."""
-    wide = b.convert(code, I16, unsigned=True)
+def decode_pair_by_integers(
+    b: ScalarBuilder, form: Float8, low: Scalar, high: Scalar
+) -> tuple[Scalar, Scalar]:
+    """Two codes as f16, by integer arithmetic on both halves of a word: half the instructions and
+    registers of one at a time."""
+    wide = b.convert(low, I32, unsigned=True) | (b.convert(high, I32, unsigned=True) << 16)
     if form.has_infinity:
-        return b.from_bits(wide << 8, F16)
-    magnitude = wide & 0x7F
+        return b.pair(wide << 8, F16)
+    magnitude = wide & _twice(0x7F)
     # The mantissa moves to its place; the exponent is too small by the difference of the biases,
     # which a multiplication repairs, for denormals as well.
-    shifted = b.from_bits(magnitude << (F16.mantissa_bits - form.mantissa_bits), F16)
-    scaled = shifted * 2.0 ** (F16.exponent_bias - form.bias)
-    number = b.where(magnitude.equals(CANONICAL_NAN), math.nan, scaled)
-    return b.from_bits(b.bits(number) | ((wide & 0x80) << 8), F16)
+    shifted = magnitude << (F16.mantissa_bits - form.mantissa_bits)
+    repair = (2 * F16.exponent_bias - form.bias) << F16.mantissa_bits
+    scaled = b.on_pairs("arith.mulf", (shifted, b.constant(I32, _twice(repair))), F16)
+    # One more than the code of NaN is 0x80: the bit that its number, 480, lacks to be one of f16.
+    is_nan = (magnitude + _twice(0x80 - CANONICAL_NAN)) & _twice(0x80)
+    sign = (wide & _twice(0x80)) << 8
+    return b.pair(scaled | (is_nan << 6) | sign, F16)
+
+
+def _twice(bits: int) -> int:
+    return bits << 16 | bits
 
 
 def widen(b: ScalarBuilder, x: Scalar, kind: Kind) -> Scalar:

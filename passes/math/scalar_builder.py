@@ -240,16 +240,8 @@ class ScalarBuilder:
 
     def pair_intrinsic(self, name: str, operands: Sequence[Scalar], kind: Kind) -> list[Scalar]:
         """The two elements of what an intrinsic gives as a vector of two."""
-        vector_type = ir.VectorType.get([2], self.vocabulary.types[kind], loc=self.location)
-        call = ir.Operation.create(
-            "llvm.call_intrinsic",
-            results=[vector_type],
-            operands=[operand.value for operand in operands],
-            attributes=self._intrinsic_attributes(name, len(operands)),
-            loc=self.location,
-            ip=self.insertion_point,
-        )
-        return self.elements(call.results[0])
+        attributes = self._intrinsic_attributes(name, len(operands))
+        return self.elements(self._vector_op("llvm.call_intrinsic", operands, kind, attributes))
 
     def call(self, callee: str, operands: Sequence[Scalar], kind: Kind) -> Scalar:
         """A call of the llvm.func `callee`."""
@@ -292,6 +284,37 @@ class ScalarBuilder:
             self.create("llvm.extractelement", (whole, self.constant(I32, index)), kind)
             for index in range(ir.VectorType(vector.type).shape[0])
         ]
+
+    def on_pairs(self, name: str, words: Sequence[Scalar], kind: Kind) -> Scalar:
+        """An op on both numbers of 16 bits in each word at once, and the word of its results."""
+        pairs = [Scalar(self, self._pair(word, kind), kind) for word in words]
+        found = self._vector_op(name, pairs, kind)
+        return self.create("llvm.bitcast", (Scalar(self, found, kind),), I32)
+
+    def pair(self, word: Scalar, kind: Kind) -> tuple[Scalar, Scalar]:
+        """The two numbers of 16 bits in a word, the lower half's first."""
+        low, high = self.elements(self._pair(word, kind))
+        return low, high
+
+    def _pair(self, word: Scalar, kind: Kind) -> ir.Value:
+        return self._vector_op("llvm.bitcast", (word,), kind)
+
+    def _vector_op(
+        self,
+        name: str,
+        operands: Sequence[Scalar],
+        kind: Kind,
+        attributes: dict[str, ir.Attribute] | None = None,
+    ) -> ir.Value:
+        """Creates an op that gives a vector of two."""
+        return ir.Operation.create(
+            name,
+            results=[ir.VectorType.get([2], self.vocabulary.types[kind], loc=self.location)],
+            operands=[operand.value for operand in operands],
+            attributes=attributes,
+            loc=self.location,
+            ip=self.insertion_point,
+        ).results[0]
 
     def vector(self, elements: Sequence[Scalar]) -> ir.Value:
         """The vector of these elements, all of one kind."""

@@ -290,6 +290,36 @@ def test_a_conversion_needed_before_the_next_operand_is_alone() -> None:
 
 
 @both_ways
+@both_forms
+def test_no_code_changes_its_neighbour(target: str, form: str) -> None:
+    """All pairs of codes, side by side: one operation converts both, and each is as alone."""
+    source = f"""
+    func.func @f(%i: i8, %j: i8) -> i32 {{
+      %x = arith.bitcast %i : i8 to {form}
+      %y = arith.bitcast %j : i8 to {form}
+      %l = arith.extf %x : {form} to f16
+      %h = arith.extf %y : {form} to f16
+      %m = arith.bitcast %l : f16 to i16
+      %n = arith.bitcast %h : f16 to i16
+      %o = arith.extui %m : i16 to i32
+      %p = arith.extui %n : i16 to i32
+      %sixteen = arith.constant 16 : i32
+      %q = arith.shli %p, %sixteen : i32
+      %r = arith.ori %o, %q : i32
+      return %r : i32
+    }}"""
+    text = converted(source, target)
+    if form == "f8E4M3FN" and target == WITHOUT_INSTRUCTION:
+        assert len(re.findall("fmul <2 x half>", text)) == 1
+    first, second = (codes.ravel() for codes in np.indices((256, 256), np.uint8))
+    got = run(text, ["i8", "i8"], "i32")(first, second).view(np.float16).reshape(-1, 2)
+    for codes, found in ((first, got[:, 0]), (second, got[:, 1])):
+        wanted = codes.view(FORMS[form][0]).astype(np.float16)
+        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
+
+
+@both_ways
 def test_vectors_are_converted_in_pairs(target: str) -> None:
     source = """
     func.func @f(%x: f32, %y: f32, %z: f32) -> f32 {
