@@ -46,7 +46,7 @@ class OpTraits(ir.OpView):
     ONE_THREAD: ClassVar[bool] = False
     """Whether one thread may run the op for all of its role (`by_one_thread`)."""
     ALONE: ClassVar[bool] = False
-    """Whether one thread has to, in a role that one thread could run (`passes.roles.threads`)."""
+    """Whether one thread has to, in a role that one thread could run (`passes.analysis.role_threads`)."""
     IN_CTA: ClassVar[bool] = False
     """Whether the op leaves global memory alone, so that it may run before earlier launches are
     over (`passes.overlap_launches`). A tensor map is a parameter of the kernel."""

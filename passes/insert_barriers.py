@@ -44,6 +44,7 @@ from tilec.dialects.gpu_tile.role import roles_beside, total_warps
 from tilec.dialects.traits import Until
 from tilec.passes.analysis.array_accesses import ArrayAccess
 from tilec.passes.analysis.async_readers import reads_for_products
+from tilec.passes.analysis.role_threads import runs_in_one_thread
 from tilec.passes.analysis.shared_accesses import (
     Access,
     Counters,
@@ -56,7 +57,6 @@ from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.rewriting.loops import behind, enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.walk import blocks_in, find_ops
-from tilec.passes.roles.threads import runs_in_one_thread
 
 LOOPS = ("scf.for", "scf.while")
 Group = frozenset[Access | ArrayAccess]

@@ -61,6 +61,7 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.gpu_tile.launch_control import ANSWER_BYTES, answer_buffer
 from tilec.dialects.gpu_tile.role import total_warps
+from tilec.passes.analysis.role_threads import runs_in_one_thread
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import is_dynamic
 from tilec.passes.programs.answers import SLOTS
@@ -78,7 +79,6 @@ from tilec.passes.rewriting.loops import (
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.scalars import binary, constant, equal, i32_constant
 from tilec.passes.rewriting.values import replace_op
-from tilec.passes.roles.threads import runs_in_one_thread
 
 
 @kernel_pass(

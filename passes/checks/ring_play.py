@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import prod
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import MakeRingOp
+from tilec.dialects.gpu_tile import MakeRingOp, RoleOp
 from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.gpu_tile.role import total_warps
+from tilec.passes.analysis.role_threads import runs_in_one_thread
 from tilec.passes.checks.ring_player import PLAYED, Cluster, Enough, Player
 from tilec.passes.checks.ring_scalars import Scalars
 from tilec.passes.checks.ring_state import Broken, RingState
@@ -18,7 +20,27 @@ from tilec.passes.contract import PassContext
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import find_ops
 
-_Running = tuple[Player, Iterator[ir.Operation]]
+
+@dataclass(frozen=True)
+class _Running:
+    """A player and what it has left to do; `role`: None where the whole CTA plays."""
+
+    player: Player
+    left: Iterator[ir.Operation]
+    role: RoleOp | None = None
+
+    def holds(self, rank: int, warps: range) -> bool:
+        """Whether it is a role of that CTA which has one of these warps."""
+        if self.role is None or self.player.rank != rank:
+            return False
+        own = _warps(self.role)
+        return own.start < warps.stop and warps.start < own.stop
+
+
+def _warps(role: RoleOp) -> range:
+    """The warps that run a role: others of one thread's pass by."""
+    count = 1 if runs_in_one_thread(role) else role.warps
+    return range(role.first_warp, role.first_warp + count)
 
 
 def play(function: ir.Operation, context: PassContext, seed: int, steps: int) -> OpSet:
@@ -47,9 +69,9 @@ class _Play:
             values = {a: scalars.argument(n) for n, a in enumerate(body.arguments)}
             self._start(Player(self._cluster, threads, self._code, scalars, values), body)
 
-    def _start(self, player: Player, block: ir.Block) -> None:
+    def _start(self, player: Player, block: ir.Block, role: RoleOp | None = None) -> None:
         self._players.append(player)
-        self._running.append((player, player.block(block)))
+        self._running.append(_Running(player, player.block(block), role))
 
     def run(self) -> OpSet:
         """See `play`."""
@@ -64,26 +86,40 @@ class _Play:
     def _round(self) -> None:
         """Runs each player until it has to wait. Broken where nobody got any further."""
         before, waiting, left = self._cluster.steps, [], []
-        for player, run in self._running:
-            op = next(run, None)
+        for running in self._running:
+            op = next(running.left, None)
             if op is not None:
                 waiting.append(op)
-                left.append((player, run))
+                left.append(running)
         stuck = before == self._cluster.steps and len(left) == len(self._running)
         self._running = left
         self._begin_roles()
         if waiting and stuck and len(left) == len(self._running):
-            others = [op for op in waiting if op != waiting[0]]
-            why = "waits for a slot that nobody passes on"
-            raise Broken(waiting[0], why, others[0] if others else None)
+            self._give_up(waiting)
+
+    def _give_up(self, waiting: list[ir.Operation]) -> None:
+        """Raises Broken: nobody gets any further."""
+        why = "waits for a slot that nobody passes on"
+        for role, parent in self._cluster.begun:
+            holder = next(each for each in self._running if each.holds(parent.rank, _warps(role)))
+            shared = f"role '{role.name}' has warps of role '{holder.role.name}'"
+            why += f": {shared}, and begins when that has ended"
+            raise Broken(waiting[0], why, role.operation)
+        others = [op for op in waiting if op != waiting[0]]
+        raise Broken(waiting[0], why, others[0] if others else None)
 
     def _begin_roles(self) -> None:
+        """Starts the roles that players have come to, behind those that still have their warps."""
         cluster = self._cluster
         begun, cluster.begun = cluster.begun, []
         for role, parent in begun:
+            if any(running.holds(parent.rank, _warps(role)) for running in self._running):
+                cluster.begun.append((role, parent))
+                continue
             threads = role.warps * cluster.warp_size
             values = dict(parent.values)
-            self._start(Player(cluster, threads, self._code, parent.scalars, values), role.body)
+            player = Player(cluster, threads, self._code, parent.scalars, values)
+            self._start(player, role.body, role)
 
     def _check_ends(self) -> None:
         for player in self._players:

@@ -16,6 +16,7 @@ from mlir import ir
 
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.role import ctas_per_sm, entry_registers
+from tilec.passes.analysis.role_threads import runs_in_one_thread, runs_in_one_warp
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.shared_address import shared_base
 from tilec.passes.lower_to_nvvm.state import Lowering
@@ -23,7 +24,6 @@ from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.scalars import compare, create
 from tilec.passes.rewriting.walk import kernel_of
-from tilec.passes.roles.threads import runs_in_one_thread, runs_in_one_warp
 
 
 def lower_role(op: gpu_tile.RoleOp, state: Lowering) -> None:

@@ -27,6 +27,7 @@ from tilec.passes.analysis.register_pressure import (
     peak,
     tiles_apart,
 )
+from tilec.passes.analysis.role_threads import runs_in_one_thread
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.fill_pieces import fill_in_pieces
 from tilec.passes.copies.loads_ahead import find_ahead_loads, issue_ahead
@@ -38,7 +39,6 @@ from tilec.passes.roles.registers import (
     MOST_REGISTERS,
     RoleShape,
 )
-from tilec.passes.roles.threads import runs_in_one_thread
 from tilec.passes.roles.tiles import fold_threads, sink_tiles
 
 Plan = Callable[[int, int], Mapping[str, RoleShape]]

@@ -12,9 +12,9 @@ from tilec.dialects.gpu_tile import RoleOp
 from tilec.dialects.gpu_tile.role import ctas_per_sm, entry_registers, total_warps
 from tilec.dialects.op import names_where
 from tilec.passes.analysis.register_pressure import Peak, peak, tiles_apart
+from tilec.passes.analysis.role_threads import runs_in_one_thread
 from tilec.passes.contract import PassContext
 from tilec.passes.rewriting.walk import ops_named
-from tilec.passes.roles.threads import runs_in_one_thread
 
 ROLE_ADDRESSES = 6
 """Of a role, beside what is counted: a 128 x 192 product by two sets of warps in turn (108 of 112)
