@@ -47,7 +47,6 @@ from mlir import ir
 from tilec.dialects.def_use import defining_op, of_kind
 from tilec.dialects.gpu_tile import ClusterSyncOp, RingAcquireOp, RoleOp, Tcgen05MmaOp
 from tilec.hardware.mma_shapes import find_instruction
-from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, kernel_pass, show_location
 from tilec.passes.programs.reached_rings import released_late, unawaited
 from tilec.passes.rewriting.control import for_loop, only_if
@@ -74,7 +73,7 @@ def await_arrivals(function: ir.Operation, context: PassContext) -> None:
     for turns in by_role:
         last = {t.ring: t for t in turns if released_late(t, by_threads=why is None)}
         for turn in last.values():
-            _acquire_at_end(turn)
+            _acquire_at_end(turn, context)
     if meeting is None:
         return
     about = "cluster's end"
@@ -119,10 +118,10 @@ def _why_meet(function: ir.Operation, turns: Sequence[RingAcquireOp]) -> str | N
     return f"nobody waits for what {show_location(late[0])} does to other CTAs" if late else None
 
 
-def _acquire_at_end(turn: RingAcquireOp) -> None:
-    fills, block, carriers = _at_end(turn)
+def _acquire_at_end(turn: RingAcquireOp, context: PassContext) -> None:
+    fills, block, carriers = _at_end(turn, context)
     with ir.InsertionPoint(terminator(block)), turn.operation.location:
-        conditions = _conditions(turn.operation, block, carriers)
+        conditions = _conditions(turn.operation, block, carriers, context)
         if not conditions:
             _acquire_all(turn, fills)
             return
@@ -139,11 +138,13 @@ def _acquire_all(turn: RingAcquireOp, fills: ir.Value) -> None:
         ir.Operation.create("scf.yield")
 
 
-def _conditions(op: ir.Operation, block: ir.Block, carriers: OpSet) -> list[ir.Value]:
+def _conditions(
+    op: ir.Operation, block: ir.Block, carriers: OpSet, context: PassContext
+) -> list[ir.Value]:
     """The conditions of the branches around `op`, inside its loop in `block`, through which its
     ring's count does not go: who takes none of them has nothing to wait for.
 
-    InternalError if one changes from iteration to iteration, or `op` stands in an else.
+    An error if one changes from iteration to iteration, or `op` stands in an else.
     """
     around = enclosing_ops(op)
     loop = in_block(op, block)
@@ -154,16 +155,15 @@ def _conditions(op: ir.Operation, block: ir.Block, carriers: OpSet) -> list[ir.V
             continue
         condition = branch.operands[0]
         if is_inside(condition, loop) or below.block != branch.regions[0].blocks[0]:
-            where = show_location(op)
-            raise InternalError(f"{where}: some turns of a loop acquire a slot, others do not")
+            raise context.broken(op, "some turns of a loop acquire a slot, others do not")
         found.append(condition)
     return found
 
 
-def _at_end(turn: RingAcquireOp) -> tuple[ir.Value, ir.Block, OpSet]:
+def _at_end(turn: RingAcquireOp, context: PassContext) -> tuple[ir.Value, ir.Block, OpSet]:
     """Follows the count of a ring's turns to behind all loops around the last of them. Gives the
     value there, the block in which it is known, and the ops that the count goes through on its way;
-    a turn that no loop repeats is counted as one."""
+    a turn that no loop repeats is counted as one. An error if it is lost on its way."""
     count, place, carriers = turn.count, turn.operation, OpSet()
     around = [op for op in enclosing_ops(turn.operation) if op.name in COUNTED]
     for op in around:
@@ -175,7 +175,7 @@ def _at_end(turn: RingAcquireOp) -> tuple[ir.Value, ir.Block, OpSet]:
             break
     outside = around[around.index(place) + 1 :] if carriers else around
     if any(op.name in _LOOPS for op in outside):
-        raise InternalError(f"no loop of a role carries the count of its ring: {count}")
+        raise context.broken(turn.operation, "a loop does not carry the count of its ring on")
     if not carriers:
         with ir.InsertionPoint(terminator(place.block)), place.location:
             count = binary("arith.addi", count, 1)
@@ -206,7 +206,8 @@ def _is_next(value: ir.Value, count: ir.Value) -> bool:
 
 
 def _given(result: ir.Value, op: ir.Operation) -> ir.Value | None:
-    """The result of a loop or a branch that is what an op right inside it gives, None without."""
+    """The result of a loop or a branch that is what an op right inside it gives; None where it has
+    none, as of a while that does not pass it on."""
     block = result.owner.operation.block
     operands = list(terminator(block).operands)
     if result not in operands:
@@ -215,5 +216,5 @@ def _given(result: ir.Value, op: ir.Operation) -> ir.Value | None:
     if op.name != "scf.while":
         return op.results[number]
     before = op.regions[0].blocks[0]
-    passed = list(terminator(before).operands)[1:]
-    return op.results[passed.index(before.arguments[number])]
+    passed = zip(op.results, list(terminator(before).operands)[1:], strict=True)
+    return next((each for each, value in passed if value == before.arguments[number]), None)
