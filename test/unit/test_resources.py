@@ -7,6 +7,7 @@ from hopper_kernels import demanded
 
 from tilec.compile import resources
 from tilec.compile.assembler import Assembly, assemble, locate_tool
+from tilec.examples.matmul import matmul
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
 from tilec.messages.report import slow
@@ -73,6 +74,16 @@ def test_counts_agree_with_ptxas(name: str) -> None:
         assert bool(counted) == spills
         if locate_tool("ptxas") is not None:
             assert bool(assemble(found.ptx, find_target("sm_90a")).spills) == spills
+
+
+def test_8_bit_floats_without_their_instruction_spill_nothing() -> None:
+    """On sm_80 integers convert them; a code at a time, ptxas kept 464 bytes in memory."""
+    rows = "[?,?:16;?:16,1]"
+    arrays = [f"a:f8E4M3FN{rows}", f"b:f8E4M3FN{rows}", f"c:f16{rows}"]
+    found = matmul.compile(arrays, {"BM": 128, "BN": 128, "BK": 64}, target="sm_80")
+    assert not [e for e in found.report["decisions"] if e["about"] == "registers"]
+    if locate_tool("ptxas") is not None:
+        assert assemble(found.ptx, find_target("sm_80")).spills == 0
 
 
 def test_without_ptxas_the_count_stays(monkeypatch: pytest.MonkeyPatch) -> None:
