@@ -53,6 +53,7 @@ EXAMPLES = (
 DIRECTORY = Path(tilec.examples.__file__).parent
 
 
+@pytest.mark.filterwarnings("error::tilec.messages.diagnostics.PerformanceWarning")
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.share(6)) for n in EXAMPLES])
 def test_example_runs(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
