@@ -25,7 +25,8 @@ from tilec.executable.kernel import CompiledKernel
 EVERYTHING = EXAMPLES | PRODUCTS
 CHEAP = (
     ("matmul bf16", "sm_80"),
-    ("matmul bf16", "sm_90a"),
+    ("demands alone", "sm_90a"),
+    ("demands cluster", "sm_90a"),
     ("demands pingpong", "sm_90a"),
     ("query_gradients 64", "sm_90a"),
     ("query_gradients 128", "sm_100a"),
