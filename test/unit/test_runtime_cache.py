@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import os
 import stat
 import struct
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -190,15 +192,24 @@ def test_many_processes_share_a_directory(tmp_path: Path):
     assert not [path for path in files(tmp_path) if path.suffix == ".part"]
 
 
-def test_reading_an_entry_takes_about_a_millisecond(tmp_path: Path):
-    cache = DiskCache(tmp_path)
-    cache.put({"k": 1}, kernel(size=200_000))
+def shortest(call: Callable[[], object]) -> float:
+    """The shortest of twenty calls, in seconds."""
     times = []
     for _ in range(20):
         begin = time.perf_counter()
-        assert cache.get({"k": 1}) is not None
+        call()
         times.append(time.perf_counter() - begin)
-    assert min(times) < 2e-3
+    return min(times)
+
+
+def test_reading_an_entry_takes_as_long_as_a_few_checksums(tmp_path: Path):
+    """About a millisecond here; measured by what this machine takes for the part that has to be."""
+    cache = DiskCache(tmp_path)
+    cache.put({"k": 1}, kernel(size=200_000))
+    assert cache.get({"k": 1}) is not None
+    (entry,) = files(tmp_path)
+    checksum = shortest(lambda: hashlib.sha256(entry.read_bytes()).digest())
+    assert shortest(lambda: cache.get({"k": 1})) < 16 * checksum
 
 
 def test_a_process_looks_at_its_directory_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
