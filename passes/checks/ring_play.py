@@ -29,12 +29,12 @@ class _Running:
     left: Iterator[ir.Operation]
     role: RoleOp | None = None
 
-    def holds(self, rank: int, warps: range) -> bool:
-        """Whether it is a role of that CTA which has one of these warps."""
+    def holds(self, rank: int, role: RoleOp) -> bool:
+        """Whether it is a role of that CTA which has a warp of this one's."""
         if self.role is None or self.player.rank != rank:
             return False
-        own = _warps(self.role)
-        return own.start < warps.stop and warps.start < own.stop
+        own, wanted = _warps(self.role), _warps(role)
+        return own.start < wanted.stop and wanted.start < own.stop
 
 
 def _warps(role: RoleOp) -> range:
@@ -100,11 +100,16 @@ class _Play:
     def _give_up(self, waiting: list[ir.Operation]) -> None:
         """Raises Broken: nobody gets any further."""
         why = "waits for a slot that nobody passes on"
-        for role, parent in self._cluster.begun:
-            holder = next(each for each in self._running if each.holds(parent.rank, _warps(role)))
-            shared = f"role '{role.name}' has warps of role '{holder.role.name}'"
-            why += f": {shared}, and begins when that has ended"
-            raise Broken(waiting[0], why, role.operation)
+        held = (
+            (role, each.role)
+            for role, parent in self._cluster.begun
+            for each in self._running
+            if each.role is not None and each.holds(parent.rank, role)
+        )
+        for role, holder in held:
+            shared = f"role '{role.name}' has warps of role '{holder.name}'"
+            late = f"{why}: {shared}, and begins when that has ended"
+            raise Broken(waiting[0], late, role.operation)
         others = [op for op in waiting if op != waiting[0]]
         raise Broken(waiting[0], why, others[0] if others else None)
 
@@ -113,7 +118,7 @@ class _Play:
         cluster = self._cluster
         begun, cluster.begun = cluster.begun, []
         for role, parent in begun:
-            if any(running.holds(parent.rank, _warps(role)) for running in self._running):
+            if any(running.holds(parent.rank, role) for running in self._running):
                 cluster.begun.append((role, parent))
                 continue
             threads = role.warps * cluster.warp_size
