@@ -113,6 +113,48 @@ def test_float_operators() -> None:
 
 
 @tilec.kernel
+def negations(x: tl.array, y: tl.array, out: tl.array):
+    m, n = tl.load(x, 0, 4) != 0, tl.load(y, 0, 4) != 0
+    tl.store(out, (0, 0), ~m)
+    tl.store(out, (1, 0), ~~m)
+    tl.store(out, (2, 0), ~(~m & n))
+    tl.store(out, (3, 0), tl.where(~m, n, ~n))
+    for i in tl.static_range(4):
+        p, q = tl.load(x, i, ()) != 0, tl.load(y, i, ()) != 0
+        if ~(~p & q):
+            tl.store(out, (4, i), True)
+
+
+def test_not_of_booleans_is_one() -> None:
+    m, n = np.array([0, 0, 1, 1], np.int32), np.array([0, 1, 0, 1], np.int32)
+    out = np.zeros((5, 4), np.bool_)
+    run(negations, m, n, out)
+    p, q = m != 0, n != 0
+    np.testing.assert_array_equal(out, [~p, p, p | ~q, np.where(p, ~q, q), p | ~q])
+
+
+@tilec.kernel
+def floor_divisions(x: tl.array, y: tl.array, out: tl.array):
+    a, b = tl.load(x, 0, 36), tl.load(y, 0, 36)
+    tl.store(out, (0, 0), a // b)
+    tl.store(out, (1, 0), a % b)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_floor_divisions_of_floats_are_numpys(dtype: str) -> None:
+    """Where the rounded a / b is the next whole number, of zeros and infinities, bit for bit."""
+    some = np.array([1, -1, 0.0, -0.0, -0.3, 60000, 5, np.inf, np.nan]).astype(dtype)
+    x, y = np.tile(some, 4), np.repeat(np.array([0.1, -0.3, np.inf, 0]).astype(dtype), 9)
+    out = np.zeros((2, 36), dtype)
+    run(floor_divisions, x, y, out)
+    with np.errstate(all="ignore"):
+        expected = np.stack([x // y, x % y]).astype(np.float64)
+    np.testing.assert_array_equal(out.astype(np.float64), expected)
+    some = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(out)[some], np.signbit(expected)[some])
+
+
+@tilec.kernel
 def mixed(x: tl.array, k: tl.array, h: tl.array, out: tl.array):
     a, i, s = tl.load(x, 0, 20), tl.load(k, 0, 20), tl.load(h, 0, 20)
     tl.static_assert((a + i).dtype == tl.f32)

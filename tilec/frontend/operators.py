@@ -88,33 +88,58 @@ def _floor_division(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
         if is_number(rhs) and rhs > 0 and rhs & (rhs - 1) == 0:
             return _by_power_of_two(builder, symbol, lhs, int(rhs), dtype, shape)
     a, b = materialize(builder, lhs, dtype, shape), materialize(builder, rhs, dtype, shape)
+    if dtype.is_float:
+        return _float_floor_division(builder, symbol, wrap(a, dtype, shape), wrap(b, dtype, shape))
     kind = builder.type(dtype, shape)
-    if symbol == "%":
-        return wrap(_floor_remainder(builder, a, b, dtype, shape), dtype, shape)
-    if not dtype.is_float:
+    if symbol == "//":
         name = "arith.divui" if dtype.is_unsigned else "arith.floordivsi"
         return wrap(builder.value(name, kind, a, b), dtype, shape)
-    quotient = builder.value("arith.divf", kind, a, b)
-    return wrap(builder.value("math.floor", kind, quotient), dtype, shape)
-
-
-def _floor_remainder(
-    builder: Builder, a: ir.Value, b: ir.Value, dtype: DType, shape: Shape
-) -> ir.Value:
-    """The remainder with the divisor's sign: the truncating one, which is exact, plus b if not."""
-    kind = builder.type(dtype, shape)
     if dtype.is_unsigned:
-        return builder.value("arith.remui", kind, a, b)
-    flag = builder.type(i1, shape)
-    rest = builder.value("arith.remf" if dtype.is_float else "arith.remsi", kind, a, b)
-    zero = builder.constant(0, dtype, shape)
+        return wrap(builder.value("arith.remui", kind, a, b), dtype, shape)
+    rest = builder.value("arith.remsi", kind, a, b)
+    moved = builder.value("arith.addi", kind, rest, b)
+    below = _signs_differ(builder, rest, b, dtype, shape)
+    return wrap(builder.value("arith.select", kind, below, moved, rest), dtype, shape)
+
+
+def _float_floor_division(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
+    """`//` and `%` of two floats of one dtype and shape as NumPy's, narrow ones computed in f32.
+
+    They follow from the truncating remainder, which is exact: a rounded `a / b` may be the next
+    whole number (1 // 0.1 is 9). `a // 0` is `a / 0`.
+    """
+    given, shape = lhs.dtype, common_shape([lhs])
+    dtype = f32 if given.bits < f32.bits else given
+    kind = builder.type(dtype, shape)
+    a, b = (materialize(builder, x, dtype, shape) for x in (lhs, rhs))
+    rest = builder.value("arith.remf", kind, a, b)
+    below = _signs_differ(builder, rest, b, dtype, shape)
+    if symbol == "%":
+        moved = builder.value("arith.addf", kind, rest, b)
+        signed = builder.value("math.copysign", kind, rest, b)  # of a zero
+        result = builder.value("arith.select", kind, below, moved, signed)
+        return cast(builder, wrap(result, dtype, shape), given)
+    multiple = builder.value("arith.subf", kind, a, rest)
+    count = builder.value("math.roundeven", kind, builder.value("arith.divf", kind, multiple, b))
+    less = builder.value("arith.subf", kind, count, builder.constant(1, dtype, shape))
+    count = builder.value("arith.select", kind, below, less, count)
+    ratio = builder.value("arith.divf", kind, a, b)
+    count = builder.value("math.copysign", kind, count, ratio)
+    by_zero = compare_values(builder, "==", b, builder.constant(0, dtype, shape), dtype, shape)
+    result = builder.value("arith.select", kind, by_zero, ratio, count)
+    return cast(builder, wrap(result, dtype, shape), given)
+
+
+def _signs_differ(
+    builder: Builder, rest: ir.Value, b: ir.Value, dtype: DType, shape: Shape
+) -> ir.Value:
+    """Whether a truncating remainder is not 0 and has not the divisor's sign."""
+    flag, zero = builder.type(i1, shape), builder.constant(0, dtype, shape)
     below = compare_values(builder, "<", rest, zero, dtype, shape)
     negative = compare_values(builder, "<", b, zero, dtype, shape)
     differs = builder.value("arith.xori", flag, below, negative)
     some = compare_values(builder, "!=", rest, zero, dtype, shape)
-    moved = builder.value("arith.andi", flag, differs, some)
-    other = builder.value("arith.addf" if dtype.is_float else "arith.addi", kind, rest, b)
-    return builder.value("arith.select", kind, moved, other, rest)
+    return builder.value("arith.andi", flag, differs, some)
 
 
 def _by_power_of_two(
@@ -229,7 +254,9 @@ def invert(builder: Builder, x: Any) -> Any:
     dtype = promote([x])
     if dtype.is_float:
         raise Mistake(f"'~' is for integers and booleans, found {describe(x)}")
-    return binary(builder, "^", x, dtype.limits[1] if dtype.limits[0] == 0 else -1)
+    # A whole number would make an i32 of an i1 (rule 6 of promotion).
+    ones = True if dtype.is_bool else dtype.limits[1] if dtype.is_unsigned else -1
+    return binary(builder, "^", x, ones)
 
 
 CHOOSE = "help: choose per element with tl.where(condition, x, y), or reduce with tl.any or tl.all"
