@@ -25,7 +25,8 @@ Types: f32 and f64 by formulas of their own; f16 and bf16 in f32, rounded at the
 One-dimensional vectors are taken apart, except by ops LLVM has for vectors. fastmath<afn> asks for
 the hardware's approximation, which flushes f32 denormals; f64 has none and stays accurate.
 Otherwise denormal arguments and results are right. arith.divf is correctly rounded; fastmath<arcp>
-gives div.full (2 ulp), and LLVM gives div.approx for afn. arith.remf becomes an exact remainder.
+gives div.full (2 ulp), but for f64, which has none, and LLVM gives div.approx for afn. arith.remf
+becomes an exact remainder.
 
 Does not handle: arith.maximumf, minimumf, maxnumf, minnumf, integer division and conversions, which
 LLVM selects well; types other than the above, which are a CompileError.
@@ -116,6 +117,10 @@ class _Expander:
         """Replaces and erases `op`, whose name is `name`; keeps divisions LLVM selects well."""
         flags = self._fastmath(op)
         if name == "arith.divf" and not self._is_full_division(op, flags):
+            if "afn" not in flags and "arcp" in flags:  # LLVM would multiply by 1 / a constant
+                others = ",".join(sorted(flags - {"arcp"})) or "none"
+                text = f"#arith.fastmath<{others}>"
+                op.attributes["fastmath"] = self._vocabulary.attribute(text)
             return
         if name in DIRECT:
             results = [self._direct(name, op)]

@@ -155,6 +155,19 @@ def test_floor_divisions_of_floats_are_numpys(dtype: str) -> None:
 
 
 @tilec.kernel
+def divisions_by_constants(x: tl.array, out: tl.array):
+    tl.store(out, 0, tl.load(x, 0, 60) / 3)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
+def test_divisions_of_all_but_f32_are_correctly_rounded(dtype: str) -> None:
+    x = (np.arange(1, 61) * 0.7).astype(dtype)
+    out = np.zeros_like(x)
+    run(divisions_by_constants, x, out)
+    np.testing.assert_array_equal(out, (x.astype(np.float64) / 3).astype(dtype))
+
+
+@tilec.kernel
 def mixed(x: tl.array, k: tl.array, h: tl.array, out: tl.array):
     a, i, s = tl.load(x, 0, 20), tl.load(k, 0, 20), tl.load(h, 0, 20)
     tl.static_assert((a + i).dtype == tl.f32)

@@ -9,9 +9,11 @@ llvm.func @kept(%x: f32, %y: f32, %d: f64) -> f32 {
   %1 = arith.divf %0, %y fastmath<afn> : f32
   // CHECK-NEXT: arith.divf %{{.*}}, %{{.*}} fastmath<fast> : f32
   %2 = arith.divf %1, %y fastmath<fast> : f32
-  // f64 has no quick form.
-  // CHECK-NEXT: arith.divf %{{.*}}, %{{.*}} fastmath<arcp> : f64
-  %3 = arith.divf %d, %d fastmath<arcp> : f64
+  // f64 has no quick form, and LLVM is not told that a reciprocal would do.
+  // CHECK-NEXT: arith.divf %{{.*}}, %{{.*}} fastmath<contract> : f64
+  %3 = arith.divf %d, %d fastmath<arcp, contract> : f64
+  // CHECK-NEXT: arith.divf %{{.*}}, %{{.*}} : f64
+  %4 = arith.divf %d, %d fastmath<arcp> : f64
   llvm.return %2 : f32
 }
 
