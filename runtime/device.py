@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, Protocol
 
 from tilec.executable.kernel import CompiledKernel
+from tilec.messages.mistakes import mistake
 from tilec.runtime.arrays import CUDA, HOST, ArrayView
 from tilec.runtime.cuda.device import cuda_device
 from tilec.runtime.cuda.driver import no_device_reason
@@ -58,7 +59,8 @@ def device(name: str | None = None) -> Any:
         return _emulator(match[1] or "eager")
     if match := re.fullmatch(r"cuda(?::(\d{1,4}))?", name):
         return cuda_device(int(match[1] or 0))
-    raise ValueError(f"unknown device {name!r}; expected cuda, cuda:N or emulator[:mode]")
+    text = f"unknown device {name!r}; expected cuda, cuda:N or emulator[:mode]"
+    raise mistake(ValueError(text))
 
 
 def device_of(arrays: Sequence[tuple[str, ArrayView]], wanted: Any = None) -> Any:

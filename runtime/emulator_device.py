@@ -12,6 +12,7 @@ from typing import Any
 from tilec.executable.grid import check_grid
 from tilec.executable.kernel import AbiSlot, CompiledKernel, Parameter, row_words
 from tilec.executable.thread_lock import ThreadLock
+from tilec.messages.mistakes import mistake
 from tilec.runtime import emulator
 from tilec.runtime.array_list import ArrayList, describe_list, table_of
 from tilec.runtime.arrays import HOST, ArrayView, describe
@@ -75,7 +76,8 @@ class EmulatorDevice:
 
     def __init__(self, mode: str = "eager", progress: bool | None = None) -> None:
         if mode not in MODES:
-            raise ValueError(f"unknown emulator mode {mode!r}; expected {', '.join(MODES)}")
+            text = f"unknown emulator mode {mode!r}; expected {', '.join(MODES)}"
+            raise mistake(ValueError(text))
         self.name = "emulator" if mode == "eager" else f"emulator:{mode}"
         self.mode = mode
         self.progress = sys.stderr.isatty() if progress is None else progress

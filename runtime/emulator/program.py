@@ -26,6 +26,9 @@ _SHADOW_PER_BATCH = 96 << 20
 _SILENT_S = 2.0  # a shorter run shows no progress
 _KEPT_PROGRAMS = 32  # a megabyte and 5,000 Python objects each
 STEPS = 20_000_000  # some minutes
+_GRID_LIMITS = (2**31 - 1, 65535, 65535)
+"""CTAs along x, y, z: CUDA C++ Programming Guide, "Technical Specifications per Compute
+Capability"."""
 _TURNS = 4  # batches, at least, where CTAs may take over what has not started
 Dimensions = int | tuple[int, ...]
 
@@ -219,6 +222,8 @@ def dimensions(value: Dimensions, what: str) -> tuple[int, int, int]:
     if not 1 <= len(parts) <= 3 or any(int(part) < 1 for part in parts):
         raise ValueError(f"{what} {value!r}: expected one to three positive numbers")
     x, y, z = (*map(int, parts), 1, 1)[:3]
+    if any(size > most for size, most in zip((x, y, z), _GRID_LIMITS, strict=True)):
+        raise ValueError(f"{what} {value!r}: the limits are {', '.join(map(str, _GRID_LIMITS))}")
     return x, y, z
 
 

@@ -134,6 +134,7 @@ ONE = ["a:u32[32]", "c:u32[32]"]
         ([*words(*ONE), "--block", "33"], "block has 33 threads; .reqntid says"),
         ([*words(*ONE), "--block", "32,x"], "expected one to three positive numbers, found '32,x'"),
         ([*words(*ONE), "--grid", "3", "--cluster", "2"], "is not a multiple of cluster"),
+        ([*words(*ONE), "--grid", "99999999999"], "the limits are 2147483647, 65535, 65535"),
         ([*words(*ONE), "--entry", "j"], "no entry 'j'; the PTX has k"),
         ([*words(*ONE), "--steps", "0"], "steps is 0; expected a positive number"),
         ([*words(*ONE), "--seed", "-1"], "expected"),

@@ -120,6 +120,14 @@ def test_the_environment_names_the_dump_directory(tilec_command, tmp_path: Path)
     assert list((tmp_path / "dump").glob("*.ptx"))
 
 
+def test_dumps_that_cannot_be_written(tilec_command, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for folder in ("file", "file/dump"):
+        done = tilec_command("compile", "-", "--dump-dir", str(tmp_path / folder), stdin=COPY)
+        assert done.code == 1
+        assert f"error: cannot write {tmp_path / folder}/00-tile.mlir: " in done.errors
+
+
 def test_several_targets_have_a_heading_each(tilec_command) -> None:
     words = [word for name in TARGETS for word in ("--target", name)]
     done = tilec_command("compile", "-", *words, stdin=COPY)

@@ -92,6 +92,18 @@ def test_the_author_s_own_exception_shows_the_author_s_frames(tilec_command, scr
     assert "cli/run" not in done.errors
 
 
+@pytest.mark.parametrize("text", [b"def f(:\n", b"a\0b", b"// a tile's\n"])
+def test_what_is_no_python_is_a_message(tilec_command, tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "script.py"
+    path.write_bytes(text)
+    done = tilec_command("run", "--device", "emulator", str(path))
+    assert (done.code, "Traceback" in done.errors) == (1, False)
+    assert f"{path}:1:" in done.errors
+    assert "error: syntax error: " in done.errors
+    path.write_text("exec('def f(:')\n")
+    assert f'File "{path}", line 1' in tilec_command("run", str(path)).errors
+
+
 def test_a_script_that_exits_gives_its_code(tilec_command, tmp_path: Path) -> None:
     path = tmp_path / "exits.py"
     path.write_text("raise SystemExit(7)")

@@ -83,15 +83,21 @@ def load_file(path: str) -> ModuleType:
     except CompileError:
         raise
     except SyntaxError as error:
-        where = Location(error.filename or str(file), error.lineno or 1, error.offset or 1)
-        quote_file(where.file)
-        raise CompileError(f"syntax error: {error.msg}", where) from None
+        raise syntax_mistake(error, str(file)) from None
     except Exception as error:  # whatever the author's file raises is the author's mistake
         message = f"running {path} failed: {type(error).__name__}: {error}"
         raise CompileError(message, _innermost(error, str(file))) from None
     finally:
         sys.path.remove(str(file.parent))
     return module
+
+
+def syntax_mistake(error: SyntaxError, file: str) -> CompileError:
+    """What Python says of a file that it cannot read, with the line; of `file` where it names
+    none."""
+    where = Location(error.filename or file, error.lineno or 1, error.offset or 1)
+    quote_file(where.file)
+    return CompileError(f"syntax error: {error.msg}", where)
 
 
 def _innermost(error: Exception, file: str) -> Location | None:

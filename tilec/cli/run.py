@@ -17,6 +17,7 @@ import traceback
 from pathlib import Path
 from types import TracebackType
 
+from tilec.call.kernel_file import syntax_mistake
 from tilec.cli.arguments import split_name
 from tilec.cli.parser import Parser
 from tilec.cli.streams import write_out
@@ -89,6 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
     except Exception as error:  # the script's own failure is shown as Python shows it
         if isinstance(error, OSError):
             write_out("", asks=True)  # says so where it was standard output that took no more
+        if isinstance(error, SyntaxError) and not _lines_of(error.__traceback__, path):
+            raise syntax_mistake(error, path) from None  # the script cannot be read
         traceback.print_exception(type(error), error, _from_file(error.__traceback__, path))
         return 1
     return 0
@@ -132,5 +135,10 @@ def _from_file(start: TracebackType | None, path: str) -> TracebackType | None:
 
 def _where(start: TracebackType | None, path: str) -> str:
     """The script's innermost line of a traceback."""
-    lines = [line for frame, line in traceback.walk_tb(start) if frame.f_code.co_filename == path]
+    lines = _lines_of(start, path)
     return f"raised at {path}:{lines[-1]}" if lines else f"raised while running {path}"
+
+
+def _lines_of(start: TracebackType | None, path: str) -> list[int]:
+    """The script's lines of a traceback."""
+    return [line for frame, line in traceback.walk_tb(start) if frame.f_code.co_filename == path]

@@ -17,6 +17,7 @@ from mlir.dialects import llvm
 from mlir.passmanager import PassManager
 
 from tilec.compile import progress
+from tilec.compile.dump_folder import write_dump
 from tilec.compile.emit_ptx import emit_ptx, start_worker
 from tilec.compile.fitting import check_sound, first_sound, less, show
 from tilec.compile.mlir_errors import interruptible
@@ -92,10 +93,9 @@ class Compilation:
         """Writes the current state as `NN-name.suffix`."""
         if self.dump_dir is None:
             return
-        self.dump_dir.mkdir(parents=True, exist_ok=True)
         if text is None:
             text = str(self.module.operation.get_asm(enable_debug_info=True))
-        (self.dump_dir / f"{self._dumped:02}-{name}.{suffix}").write_text(text)
+        write_dump(self.dump_dir / f"{self._dumped:02}-{name}.{suffix}", text)
         self._dumped += 1
 
     def timed(self, level: str, start: float) -> None:
