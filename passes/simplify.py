@@ -15,6 +15,9 @@ A loop that runs once or not at all, as some write `if` in Triton, is a branch, 
           %n = arith.extui %c : i1 to index   scf.for %i = %c0 to %n step %c1 { work on %i }
           scf.if %c { work on %c0 }
 
+What a loop adds the same to in each iteration, `k += 64`, follows from its variable
+(`programs/inductions.py`), but in kernels by hand.
+
 A product added to what a loop carries, `acc += a @ b`, starts from it: `dot(a, b, acc)`. The sum
 may be contracted to that as to an fma, and is made where the product is, not in registers.
 Does not handle: memory accesses (never moved); loops of products that run once at most, whose
@@ -33,10 +36,12 @@ from tilec.dialects.tile import DotOp
 from tilec.dialects.types import bit_width, is_tile
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.rewriting.loops import is_inside
+from tilec.passes.demands.kernels import is_explicit
+from tilec.passes.programs.inductions import dissolve_inductions
+from tilec.passes.rewriting.loops import find_loops, is_inside
 from tilec.passes.rewriting.scalars import i1_constant, is_zero
 from tilec.passes.rewriting.values import replace_op
-from tilec.passes.rewriting.walk import all_ops, blocks_in, find_ops, is_pure, ops_named
+from tilec.passes.rewriting.walk import all_ops, blocks_in, find_ops, is_pure, kernel_of, ops_named
 
 _UPSTREAM = "builtin.module(func.func(canonicalize,cse,loop-invariant-code-motion))"
 _LOOPS = ("scf.for", "scf.while")
@@ -51,7 +56,17 @@ def simplify(module: ir.Module, context: PassContext) -> None:
     for dot in find_ops(module.operation, DotOp):
         _add_into(dot.opview)
     _decide_signs(module)
-    PassManager.parse(_UPSTREAM).run(module.operation)
+    upstream = PassManager.parse(_UPSTREAM)
+    upstream.run(module.operation)
+    # What an inner loop adds in all is an amount of the outer one's, once it has moved out.
+    while any(
+        [
+            dissolve_inductions(loop)
+            for loop in find_loops(module)
+            if not is_explicit(kernel_of(loop))
+        ]
+    ):
+        upstream.run(module.operation)
     for loop in ops_named(module.operation, ["scf.for"]):
         _make_branch(loop)
     for function in module.body.operations:

@@ -2,8 +2,9 @@
 
 Answers "by which power of two (at least) is this scalar divisible" for values of a `tile` program,
 from argument facts (`tile.facts`), `tile.assume`, constants, and the arithmetic between them. A
-loop's induction variable is divisible by what divides both its lower bound and its step, what a
-branch gives by what divides what both its sides give.
+loop's induction variable is divisible by what divides both its lower bound and its step, what it
+carries by what divides what it begins with and, if it does, what it goes on with; what a branch
+gives by what divides what both its sides give.
 """
 
 from __future__ import annotations
@@ -79,10 +80,9 @@ class Divisibility:
             return _BY_CONSTANT[name](self.of(operands[0]), known)
         if name == "arith.remsi":
             return gcd(self.of(operands[0]), self.of(operands[1]))
-        if name == "scf.if":
-            number = next(n for n, result in enumerate(op.results) if result == value)
-            sides = (terminator(region.blocks[0]).operands[number] for region in op.regions)
-            return gcd(*map(self.of, sides))
+        if name in ("scf.if", "scf.for", "scf.while"):
+            number = ir.OpResult(value).result_number
+            return gcd(*(self.of(ends[number]) for ends in _ends(op)))
         if name == "memref.dim":
             axis = constant_of(operands[1])
             return 1 if axis is None else self.of_array(operands[0], "sizes", axis)
@@ -93,7 +93,45 @@ class Divisibility:
         if loop.name == "scf.for" and argument.arg_number == 0:
             lower, _, step = list(loop.operands)[:3]
             return gcd(self.of(lower), self.of(step))
-        return 1
+        return self._carried(loop)[argument] if loop.name in ("scf.for", "scf.while") else 1
+
+    def _carried(self, loop: ir.Operation) -> dict[ir.Value, int]:
+        """What divides all that a loop carries: the most that holds in an iteration if it held in
+        the one before."""
+        sources = _sources(loop)
+        before, found = self._known, dict.fromkeys(sources, UNLIMITED)
+        while True:
+            self._known = {**before, **found}
+            after = {
+                value: gcd(found[value], *map(self.of, given)) for value, given in sources.items()
+            }
+            if after == found:
+                return found
+            found = after
+
+
+def _sources(loop: ir.Operation) -> dict[ir.Value, list[ir.Value]]:
+    """The values that each value that an scf.for or scf.while carries is taken from."""
+    first, last = (region.blocks[0] for region in (loop.regions[0], loop.regions[-1]))
+    following = list(terminator(last).operands)
+    if loop.name == "scf.for":
+        taken = zip(list(loop.operands)[3:], following, strict=True)
+        return dict(zip(list(first.arguments)[1:], map(list, taken), strict=True))
+    taken = zip(loop.operands, following, strict=True)
+    found = dict(zip(first.arguments, map(list, taken), strict=True))
+    (passed,) = _ends(loop)
+    return found | {a: [value] for a, value in zip(last.arguments, passed, strict=True)}
+
+
+def _ends(op: ir.Operation) -> list[list[ir.Value]]:
+    """The values that each way out of an scf.if, scf.for or scf.while gives; of the second what it
+    carries."""
+    blocks = [region.blocks[0] for region in op.regions]
+    if op.name == "scf.for":
+        return [list(blocks[0].arguments)[1:]]
+    if op.name == "scf.while":
+        return [list(terminator(blocks[0]).operands)[1:]]
+    return [list(terminator(block).operands) for block in blocks]
 
 
 def _of_part(view: ir.OpView, value: ir.Value) -> int:
