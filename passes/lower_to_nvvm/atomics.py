@@ -72,6 +72,7 @@ _COMBINE = {
     "xori": "arith.xori",
 }
 """The scalar op that makes the new value where no instruction does."""
+_SWAPS = "a loop of compare-and-swaps, until nobody else wrote in between"
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,8 @@ def _vector_width(op: tile.AtomicRmwOp, state: Lowering) -> int:
     if most > 1:
         bytes_ = width * byte_width(element(op.value))
         why = "neighbours in memory and in registers" if width > 1 else "an element each"
+        if width == 1 and bytes_ < WORD_BITS // 8:
+            why += f": the assembler makes {_SWAPS} of it"
         state.context.report.add("memory access", op.operation, f"{bytes_}-byte additions", why)
     return width
 
@@ -227,6 +230,9 @@ def _update(op: tile.AtomicRmwOp, memory: Memory, state: Lowering) -> Update:
 
     if operation is not None:
         return by_instruction
+    if scalar.width == 16:
+        why = f"no instruction does it on {scalar}: {_SWAPS}"
+        state.context.report.add("memory access", op.operation, "2-byte atomics", why)
     return by_loop if scalar.width == 16 else by_sign
 
 

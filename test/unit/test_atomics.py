@@ -357,6 +357,20 @@ def test_bf16_addition_is_an_instruction_where_there_is_one() -> None:
     assert "atom.relaxed.gpu.global.cas.b16" in lower(text, num_warps=1, target="sm_80")[0]
 
 
+@tilec.kernel(grid=lambda y: 1)
+def largest(x: tl.array, y: tl.array, at: tl.array):
+    tl.atomic_max(y, tl.arange(64), tl.load(x, 0, 64))
+    tl.atomic_add(y, tl.load(at, 0, 64), tl.load(x, 0, 64))
+
+
+@pytest.mark.parametrize(("dtype", "loops"), [("f16", 2), ("i16", 2), ("f32", 0), ("i32", 0)])
+def test_the_report_names_loops(dtype: str, loops: int) -> None:
+    """A loop around an atomic of 16 bits, or of what ptxas makes one, is not silent."""
+    specs = [f"x:{dtype}[?]", f"y:{dtype}[?]", "at:i32[?]"]
+    decisions = largest.compile(specs, target="sm_90a").report["decisions"]
+    assert sum("loop of compare-and-swaps" in decision["why"] for decision in decisions) == loops
+
+
 def test_cluster_scope_needs_clusters() -> None:
     layout = random_layout(random.Random(1), (64,), 1)
     with pytest.raises(
