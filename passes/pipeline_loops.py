@@ -129,6 +129,8 @@ def _pipeline(loop: ir.Operation, context: PassContext) -> None:
         why = "the author's demand"
     elif stages == 1:
         chosen, why = "no", f"a stage takes {bytes_} bytes of shared memory, and no second fits"
+        if 2 * bytes_ <= context.target.shared_bytes:
+            why += " beside the next CTA's"
     context.report.add("pipeline", loop, chosen, why, stages=stages, stage_bytes=bytes_)
     if stages > 1:
         _Expansion(loop, plan, stages).run()
