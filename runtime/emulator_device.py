@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 from typing import Any
+
+import numpy as np
 
 from tilec.executable.grid import check_grid
 from tilec.executable.kernel import AbiSlot, CompiledKernel, Parameter, row_words
@@ -24,6 +27,8 @@ from tilec.runtime.tensor_maps import kernel_map
 
 MODES = ("eager", "late", "check")
 """Asynchronous work done at once, as late as allowed, or at once with races looked for."""
+_MOST_WORK = 10_000
+"""Of NumPy's search for a common element: ordinary strides take none."""
 RESIDENT_CTAS = 3
 """CTAs (or clusters) of a persistent launch: few, so that small problems take several programs
 each."""
@@ -133,6 +138,9 @@ class EmulatorDevice:
         if run is None:
             return
         kernel = loaded.kernel
+        if self.mode == "check":
+            for text in _overlaps(kernel, arguments):
+                self._warn(kernel.name, text)
         with self._alone.lock:
             result = run.program.run(
                 run.entry,
@@ -158,6 +166,30 @@ class EmulatorDevice:
 
     def synchronize(self) -> None:
         """Nothing to wait for."""
+
+
+def _overlaps(kernel: CompiledKernel, arguments: Sequence[Any]) -> Iterator[str]:
+    """Names pairs of arrays that share elements of which the kernel writes some: the compiler
+    relies on that no store through one is read through another. Of pointers, whose sizes are
+    nobody's, Triton's importer knows it."""
+    views = {
+        parameter.name: _host_view(parameter, value)
+        for parameter, value in zip(kernel.parameters, arguments, strict=True)
+        if parameter.has_memory and not parameter.is_list
+    }
+    arrays = {name: host_array(view) for name, view in views.items() if view.memory is None}
+    for (one, first), (other, second) in itertools.combinations(arrays.items(), 2):
+        written = [name for name in (one, other) if name in kernel.written()]
+        if not written:
+            continue
+        with suppress(RuntimeError):  # NumPy's TooHardError: strides that nobody has
+            work: Any = _MOST_WORK  # NumPy's stubs know no number between none and all
+            if np.shares_memory(first, second, max_work=work):
+                yield (
+                    f"warning: arguments {one!r} and {other!r} overlap, and the kernel writes "
+                    f"{' and '.join(map(repr, written))}: a load of one may give what was there "
+                    "before a store through the other"
+                )
 
 
 def _host_view(parameter: Parameter, value: Any) -> ArrayView:

@@ -150,6 +150,27 @@ def test_findings_of_the_check_mode_are_errors():
     EMULATOR.launch(EMULATOR.load(kernel), [out], 1)
 
 
+@tilec.kernel(grid=lambda y: 1)
+def twice(x: tl.array, y: tl.array):
+    tl.store(y, 0, tl.load(x, 0, 8) + tl.load(y, 0, 8))
+    tl.store(y, 0, tl.load(x, 0, 8) + tl.load(y, 0, 8))
+
+
+def test_the_check_mode_warns_of_arguments_that_overlap(capsys: pytest.CaptureFixture[str]):
+    """Of elements in common alone, where one of the arrays is written, and once."""
+    whole = np.arange(24, dtype=np.float32)
+    twice.check(whole[:8], whole[8:16])
+    twice.check(whole[::2][:8], whole[1::2][:8])
+    assert "overlap" not in capsys.readouterr().err
+    for _ in range(2):
+        twice.check(whole[:8], whole[4:12])
+    told = capsys.readouterr().err.splitlines()
+    assert [line for line in told if "overlap" in line] == [
+        "tilec: twice: warning: arguments 'x' and 'y' overlap, and the kernel writes 'y': a load "
+        "of one may give what was there before a store through the other"
+    ]
+
+
 def test_modes():
     assert device("emulator") is device("emulator")
     assert device("emulator").name == "emulator"
