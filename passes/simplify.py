@@ -16,7 +16,8 @@ A loop that runs once or not at all, as some write `if` in Triton, is a branch, 
           scf.if %c { work on %c0 }
 
 What a loop adds the same to in each iteration, `k += 64`, follows from its variable
-(`programs/inductions.py`), but in kernels by hand.
+(`programs/inductions.py`), and tiles are loaded and stored without dimensions of 1 that nothing
+else has (`programs/unit_dims.py`), but in kernels by hand.
 
 A product added to what a loop carries, `acc += a @ b`, starts from it: `dot(a, b, acc)`. The sum
 may be contracted to that as to an fma, and is made where the product is, not in registers.
@@ -38,10 +39,11 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import is_explicit
 from tilec.passes.programs.inductions import dissolve_inductions
+from tilec.passes.programs.unit_dims import drop_unit_dims
 from tilec.passes.rewriting.loops import find_loops, is_inside
 from tilec.passes.rewriting.scalars import i1_constant, is_zero
 from tilec.passes.rewriting.values import replace_op
-from tilec.passes.rewriting.walk import all_ops, blocks_in, find_ops, is_pure, kernel_of, ops_named
+from tilec.passes.rewriting.walk import all_ops, blocks_in, find_ops, is_pure, ops_named
 
 _UPSTREAM = "builtin.module(func.func(canonicalize,cse,loop-invariant-code-motion))"
 _LOOPS = ("scf.for", "scf.while")
@@ -58,15 +60,13 @@ def simplify(module: ir.Module, context: PassContext) -> None:
     _decide_signs(module)
     upstream = PassManager.parse(_UPSTREAM)
     upstream.run(module.operation)
+    kernels = (view.operation for view in module.body.operations)
+    chosen = [kernel for kernel in kernels if not is_explicit(kernel)]
     # What an inner loop adds in all is an amount of the outer one's, once it has moved out.
-    while any(
-        [
-            dissolve_inductions(loop)
-            for loop in find_loops(module)
-            if not is_explicit(kernel_of(loop))
-        ]
-    ):
+    while any([dissolve_inductions(loop) for kernel in chosen for loop in find_loops(kernel)]):
         upstream.run(module.operation)
+    for kernel in chosen:
+        drop_unit_dims(kernel)
     for loop in ops_named(module.operation, ["scf.for"]):
         _make_branch(loop)
     for function in module.body.operations:
