@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from mlir import ir
 
 from tilec.dialects.def_use import defining_op
+from tilec.dialects.types import is_list
 from tilec.passes.analysis.divisibility import constant_of
 
 _FORMULAS: Mapping[str, str] = {
@@ -41,7 +42,9 @@ def described(op: ir.Operation, known: Callable[[ir.Value], str | None]) -> str 
         return str(op.attributes["value"].value)
     if op.name == "memref.dim":
         axis, name = constant_of(op.operands[1]), name_of(op.operands[0])
-        return None if axis is None or name is None else f"{name}.shape[{axis}]"
+        if axis is None or name is None:
+            return None
+        return f"len({name})" if is_list(op.operands[0]) else f"{name}.shape[{axis}]"
     if op.name in _SHIFTS:
         shift, text = constant_of(op.operands[1]), known(op.operands[0])
         if shift is None or text is None or not 0 <= shift < 63:

@@ -53,6 +53,20 @@ def picked(xs: tl.arrays, chosen: tl.array, y: tl.array, B: tl.const = 32):
             tl.store(y, (i, 0), tl.zeros((B,), tl.f32))
 
 
+@tilec.kernel(grid=lambda y: 1)
+def far_places(xs: tl.arrays, y: tl.array):
+    """Arithmetic of the length that might leave 32 bits."""
+    tl.store(y, 0, (len(xs) * 1_000_000 + xs[0].shape[0]).to(tl.i64))
+    tl.store(y, 1, tl.load(xs[len(xs) - 1], len(xs) * 1_000_000 - 2_999_999, ()).to(tl.i64))
+
+
+def test_the_length_of_a_list_in_arithmetic() -> None:
+    """What a launch evaluates, to see whether it fits, is len(xs), which has no shape."""
+    xs, y = [np.arange(n, dtype=np.int32) for n in (4, 5, 6)], np.zeros(2, np.int64)
+    far_places.check(xs, y)
+    assert [*y] == [3_000_004, 1]
+
+
 @tilec.kernel(grid=1, device="emulator:check")
 def sum_of_products(As: tl.arrays, Bs: tl.arrays, C: tl.array):
     """The sum of a product of each pair of matrices: copies run ahead into the next pair's."""
