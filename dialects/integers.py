@@ -10,6 +10,7 @@ from mlir import ir
 from tilec.dialects.predicates import COMPARISONS, predicate_of
 
 INDEX_BITS = 64
+"""Of `index` on a GPU (the data layout of LLVM's NVPTX)."""
 
 
 def function_of(op: ir.Operation) -> Callable[..., int] | None:

@@ -23,7 +23,8 @@ SHARED_BYTES = 4
 """Of accesses that have an address in common with others, but where nothing is tested: a stencil of
 2023 x 351 bf16 by elements, 13 of them each, takes 6.1 us so for 5.1, with 48 registers for 32;
 4020 x 2753 f16, where nothing is tested, 27.6 for 31.6. Diffusion of f32 by elements takes 2.24 for
-2.60 and 1.87 for 2.23, stencils by vectors 7.8 for 8.0 and 2.12 for 2.26 (H200)."""
+2.60 and 1.87 for 2.23, stencils by vectors 7.8 for 8.0 and 2.12 for 2.26 (H200). Not in roles: an
+address that lives longer is a register more, and one that loads spills with 48 (96 bytes)."""
 
 
 @dataclass
@@ -81,8 +82,9 @@ class Rectangle:
         """The tile's offsets less what is added to those along neighbours, and how much that is."""
         offsets, total = list(self.offsets), 0
         bytes_ = self.width * storage_bits(self.array.element, self.state) // 8
+        shares = (self.is_inside or bytes_ >= SHARED_BYTES) and not self.state.in_role
         for axis, stride in enumerate(self.array.static_strides):
-            if stride == 1 and (self.is_inside or bytes_ >= SHARED_BYTES):
+            if stride == 1 and shares:
                 offsets[axis], more = without_constant(offsets[axis])
                 total += more
         return offsets, total

@@ -40,7 +40,7 @@ TABLE = {
     "guard": GUARDED,
     "early_return": GUARDED,
     "two_guards": GUARDED,
-    "guarded_loop": GUARDED,
+    "guarded_loop": ("cp.async 2", "TMA 6 overlapped", "TMA 6 multiplying"),
     "zero_trips": GUARDED,
     "bounds_from_if": GUARDED,
     "address_from_if": USUAL,

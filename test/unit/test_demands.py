@@ -147,13 +147,13 @@ MAY_NAME = {
     "language/memory.py": {"order", "cluster"},
     "language/elsewhere.py": {"num_warps", "warp_specialize"},  # what others call them
     "language/control.py": set(LOOP_DEMANDS),  # the stub
-    "call/ranked_tiles.py": {"cluster"},  # of a prediction
+    "call/ranked_tiles.py": {"cluster"},
+    "call/tile_choice.py": {"cluster"},  # of a prediction
     "cli/check.py": {"cluster"},  # of a PTX program
     "cli/compile.py": {"num_warps"},  # of a text, too
     "cli/opt.py": {"num_warps"},
     "checks/ring_play.py": {"cluster", "num_warps"},  # of CTAs whose rings are played
     "checks/ring_player.py": {"cluster"},
-    "call/auto_tiles.py": {"cluster", "order"},  # chosen; of choices
     "call/jit.py": {"order"},
     "call/shared_code.py": {"cluster", "order"},
     "costs/kernel_work.py": {"stages"},  # predicted

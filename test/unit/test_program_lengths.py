@@ -19,7 +19,7 @@ def triangle(o: tl.array, work: tl.array):
     z, i = tl.program_id(1), tl.program_id(0)
     steps = tl.zeros((), tl.i32)
     for _ in tl.range(0, i + 1):
-        steps += 1
+        steps += tl.inline_ptx("mov.u32 $0, 1;", "=r", [], tl.i32)  # known to nobody
     cta = tl.inline_ptx("mov.u32 $0, %ctaid.x;", "=r", [], tl.i32, pure=True)
     tl.atomic_add(o, (z, i), steps)
     tl.atomic_add(work, (cta,), steps)

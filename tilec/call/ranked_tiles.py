@@ -23,6 +23,7 @@ from tilec.hardware.sizes import WARP_SIZE
 CLUSTERS = ((2, 1), (1, 2))
 """Programs along the first axes of the grid that load together what they share."""
 WARPS = (1, 2, 4, 8, 16)
+"""Of a CTA, whose rules go no further for tiles that loops walk on by."""
 LEAST_EACH, MOST_EACH = 4, 32
 """Elements of the largest tile that a thread has, where warps are ranked."""
 

@@ -48,8 +48,9 @@ def _least(products: Products, reductions: Reductions, target: Target, on_warpgr
     is_small = products.count > 1 or products.accumulators <= SMALL_SUMS
     if is_small and products.rows <= MMA_M:
         # Of 16 rows a warp has all, and hands them to who multiplies what it made of them; but not
-        # where a loop reduces no more than one sum has: two would meet in each iteration.
-        meets = 0 < reductions.waited <= products.accumulators // products.count
+        # where a loop beside them reduces no more than one sum has: two would meet in each
+        # iteration.
+        meets = 0 < reductions.between <= products.accumulators // products.count
         return 1 if meets else FEWEST_WARPS
     # One warpgroup multiplies while another does what stands between two products, or issues. So do
     # two sets of warps beside one that loads, of a CTA that fills a multiprocessor. Where all rows

@@ -27,7 +27,8 @@ from tilec.passes.demands.kernels import few_of, programs_per_sm
 from tilec.passes.layouts.components import depth_factor
 from tilec.passes.layouts.op_costs import issue_slots
 from tilec.passes.layouts.product_rows import keeps_rows, reduces_columns
-from tilec.passes.rewriting.walk import all_ops
+from tilec.passes.rewriting.loops import innermost_loop
+from tilec.passes.rewriting.walk import all_ops, find_ops
 from tilec.passes.rows.stripes import count_stripes
 
 Shape = tuple[int, ...]
@@ -158,12 +159,14 @@ def _looks_up(load: tile.GatherOp) -> bool:
 class Reductions:
     """Reductions and scans. `any`: whether there is one; `scans`: whether one is a scan; `once`:
     how many no loop repeats; `waited`: elements of the largest tile that a loop reduces and needs
-    the result of, 0 without; `along`: shapes of tiles, with the axes that are combined."""
+    the result of, 0 without; `between`: of the largest that a loop without products does; `along`:
+    shapes of tiles, with the axes that are combined."""
 
     any: bool = False
     scans: bool = False
     once: int = 0
     waited: int = 0
+    between: int = 0
     along: set[tuple[Shape, int]] = field(default_factory=set)
 
     def see(self, view: ir.OpView) -> None:
@@ -177,7 +180,11 @@ class Reductions:
         if depth_factor(op) == 1:
             self.once += 1
         elif is_needed(op):
-            self.waited = max(self.waited, prod(shape(op.operands[0])))
+            elements = prod(shape(op.operands[0]))
+            self.waited = max(self.waited, elements)
+            loop = innermost_loop(op)
+            if loop is not None and not find_ops(loop, tile.DotOp):
+                self.between = max(self.between, elements)
 
 
 @dataclass

@@ -220,12 +220,12 @@ def compare_values(
 ) -> ir.Value:
     """Makes an `arith.cmpf` or `arith.cmpi` of two values of one type."""
     if dtype.is_float:
-        name, order = "arith.cmpf", "u" if symbol == "!=" else "o"  # NaN differs from all
+        name, kind = "arith.cmpf", "u" if symbol == "!=" else "o"  # NaN differs from all
     elif symbol in ("==", "!="):
-        name, order = "arith.cmpi", ""
+        name, kind = "arith.cmpi", ""
     else:
-        name, order = "arith.cmpi", "u" if dtype.is_bool or dtype.is_unsigned else "s"
-    predicate = predicate_attribute(name, order + _PREDICATES[symbol])
+        name, kind = "arith.cmpi", "u" if dtype.is_bool or dtype.is_unsigned else "s"
+    predicate = predicate_attribute(name, kind + _PREDICATES[symbol])
     return builder.value(name, builder.type(i1, shape), lhs, rhs, predicate=predicate)
 
 

@@ -37,7 +37,7 @@ DIGITS = 3
 """Of a fitted number: timings differ by 1 % from run to run."""
 
 KEPT = {
-    *("record", "even_cluster", "clustered", "lockstep_rounds"),
+    *("record", "streams", "even_cluster", "clustered", "lockstep_rounds"),
     *("other_registers", "loaded_registers", "spilled", "copied_product", "copied_uses"),
 }
 """What is not fitted: counts of the device and of compiled code, what clocks of a card do over many

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
 from tilec.costs.rates import Rates
+from tilec.costs.rates.streams import StreamRates
 from tilec.refit.record import Run
 from tilec.refit.scores import Score
 
@@ -21,6 +22,7 @@ now, {after}.
 from __future__ import annotations
 
 from tilec.costs.rates.fields import Rates
+from tilec.costs.rates.streams import STREAMS
 
 RATES = Rates(
 {rows}
@@ -71,4 +73,6 @@ def _shown(value: object) -> str:
         return f"{value:_}" if value >= 10_000 else str(value)
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {_shown(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, StreamRates):
+        return "STREAMS"  # a module of their own, and a fit of their own
     return f'"{value}"' if isinstance(value, str) else repr(value)

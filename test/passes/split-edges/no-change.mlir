@@ -7,7 +7,7 @@
 
 // CHECK-LABEL: @few
 // CHECK-NOT: scf.if
-func.func @few(%a: !v, %b: !v {tile.unbounded = array<i32: 0>}, %n: index) attributes {tile.kernel, tile.crowded} {
+func.func @few(%a: !v, %b: !v {tile.unbounded = array<i32: 0>}, %n: index) attributes {tile.kernel, tile.programs_per_sm = 17 : i32} {
   %x = "tile.load"(%a, %n) {dims = array<i32: 0>, options = {}, padding = 0.0 : f32} : (!v, index) -> !t
   %y = arith.mulf %x, %x : !t
   return
@@ -15,7 +15,7 @@ func.func @few(%a: !v, %b: !v {tile.unbounded = array<i32: 0>}, %n: index) attri
 
 // CHECK-LABEL: @meeting
 // CHECK-NOT: scf.if
-func.func @meeting(%a: !v, %b: !v, %n: index) attributes {tile.kernel, tile.crowded} {
+func.func @meeting(%a: !v, %b: !v, %n: index) attributes {tile.kernel, tile.programs_per_sm = 17 : i32} {
   %x = "tile.load"(%a, %n) {dims = array<i32: 0>, options = {}, padding = 0.0 : f32} : (!v, index) -> !u
   "gpu_tile.sync"() {barrier = 1 : i32, warps = 4 : i32, mode = "sync"} : () -> ()
   "tile.store"(%x, %b, %n) {dims = array<i32: 0>, options = {}} : (!u, !v, index) -> ()
@@ -24,7 +24,7 @@ func.func @meeting(%a: !v, %b: !v, %n: index) attributes {tile.kernel, tile.crow
 
 // CHECK-LABEL: @much_computed
 // CHECK-NOT: scf.if
-func.func @much_computed(%a: !v, %b: !v, %n: index) attributes {tile.kernel, tile.crowded} {
+func.func @much_computed(%a: !v, %b: !v, %n: index) attributes {tile.kernel, tile.programs_per_sm = 17 : i32} {
   %x = "tile.load"(%a, %n) {dims = array<i32: 0>, options = {}, padding = 0.0 : f32} : (!v, index) -> !u
   %y0 = arith.mulf %x, %x : !u
   %y1 = arith.mulf %y0, %x : !u

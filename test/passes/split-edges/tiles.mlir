@@ -20,7 +20,7 @@
 // CHECK-COUNT-4: "tile.load"({{.*}}options = {}
 // CHECK: "tile.store"({{.*}}options = {}
 // CHECK-NOT: scf.if
-func.func @three(%a: !a, %b: !a {tile.unbounded = array<i32: 0, 1>}) attributes {tile.kernel, tile.crowded} {
+func.func @three(%a: !a, %b: !a {tile.unbounded = array<i32: 0, 1>}) attributes {tile.kernel, tile.programs_per_sm = 17 : i32} {
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
   %c64 = arith.constant 64 : index
