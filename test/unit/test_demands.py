@@ -154,6 +154,7 @@ MAY_NAME = {
     "cli/opt.py": {"num_warps"},
     "checks/ring_play.py": {"cluster", "num_warps"},  # of CTAs whose rings are played
     "checks/ring_player.py": {"cluster"},
+    "call/auto_tiles.py": {"order"},  # of choices
     "call/jit.py": {"order"},
     "call/shared_code.py": {"cluster", "order"},
     "costs/kernel_work.py": {"stages"},  # predicted
