@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from math import prod
+from math import gcd, prod
 
 from mlir import ir
 
@@ -97,13 +97,15 @@ class Access:
         self.element_bytes = storage_bits(buffer.type.element, state) // 8
         self.coordinates = layout.value_coordinates(rank)
         widest = shared_width(buffer.type.layout, layout, rank, self.element_bytes)
-        self.width = widest if width is None else width
+        self._fixed = [constant_of(o) for o in buffer.origin]
+        # A part of a buffer, of a join of 1 and 64 elements say, may begin between two vectors.
+        first = buffer.type.layout.offset([at or 0 for at in self._fixed])
+        self.width = gcd(widest, first) if width is None else width
         self._thread = state.thread_coordinates(layout, rank)
         self._vector_dim = layout.values[0].dim if layout.values else -1
         self._phantoms = layout.has_phantoms(buffer.type.shape)
         if self._phantoms and buffer.type.shape[self._vector_dim] % self.width:
             self.width = 1  # a vector must not straddle the tile's edge
-        self._fixed = [constant_of(o) for o in buffer.origin]
         self._disjoint: dict[int, ir.Value] = {}
         self._base = self._start() if self._is_linear(layout) else None
 
