@@ -68,6 +68,7 @@ from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpSet
+from tilec.passes.rewriting.refusals import attempt
 from tilec.passes.rewriting.walk import find_ops, uses_behind
 from tilec.passes.roles.fills import fill_by_roles, loads_for, operand_fills, worthwhile_fills
 
@@ -126,8 +127,8 @@ def _use_tensor_maps(
             feeds_tensor_cores(f, context) for f in fills
         ):
             loads = by_block.setdefault(read.operation.block, [])
-            walks = isinstance(read, tile.LoadOp) or not isinstance(im2col_walk(read), str)
-            loads += [read] if walks else []
+            gathered = isinstance(read, tile.GatherOp)
+            loads += [] if gathered and attempt(im2col_walk, read)[0] is None else [read]
     with_roles = context.target.supports(Feature.WGMMA) and demands_roles(function)
     rest: list[BufferStoreOp] = operand_fills(function) if with_roles else []
     plans = []
@@ -213,9 +214,9 @@ def _plan_tensor_copies(
         uses = uses_of(load.result, dims_of(load))
         reason = forbidden or why_no_copy(load, uses, False, VECTOR_BYTES, "")
         for fill in uses.fills if reason is None else ():
-            planned = plan_tensor_copy(load, fill.store, fill.dims, facts, context)
-            if isinstance(planned, str):
-                reason = planned
+            planned, why = attempt(plan_tensor_copy, load, fill.store, fill.dims, facts, context)
+            if planned is None:
+                reason = why
                 break
             copies.append(planned)
         if reason is not None:
@@ -307,10 +308,8 @@ def _why_not_ahead(load: Read) -> str | None:
     loop = load.operation.parent
     if not isinstance(load, tile.GatherOp) or loop.name != "scf.for":
         return None
-    found = address_ops(loop, [load.operation], tiles=True)
-    if isinstance(found, str):
-        return found
-    return read_ahead_hazard(loop, [load.src], "the loop")
+    _, reason = attempt(address_ops, loop, [load.operation], tiles=True)
+    return reason or read_ahead_hazard(loop, [load.src], "the loop")
 
 
 def _erase(load: Read, uses: Uses, back: ir.Value | None) -> None:

@@ -54,6 +54,7 @@ from tilec.passes.layouts.candidates import access_cost, blocked_layout, store_r
 from tilec.passes.layouts.maps import part_layout
 from tilec.passes.programs.sum_parts import comes_in_turns
 from tilec.passes.rewriting.loops import are_alternatives, enclosing_ops, is_program_loop
+from tilec.passes.rewriting.refusals import Refusal, attempt
 from tilec.passes.rewriting.scalars import binary, i32_constant
 from tilec.passes.rewriting.walk import find_ops
 
@@ -165,9 +166,9 @@ def _refusal(
         return hazard
     if comes_in_turns(function):
         return "parts of sums take the shared memory, and no next program would hide the copies"
-    plan = _plan(store)
-    if isinstance(plan, str):
-        return plan
+    plan, reason = attempt(_plan, store)
+    if plan is None:
+        return reason
     fills_sectors = _held(store) == store.value and _excess(store, facts).traffic <= SCATTERED
     if plan.bytes > most_store_bytes(context.target, fills_sectors=fills_sectors):
         why = ": sectors are full" if fills_sectors else ""
@@ -206,18 +207,18 @@ class _Plan:
         return self.slots * self.buffer.slot_bytes
 
 
-def _plan(store: tile.StoreOp) -> _Plan | str:
+def _plan(store: tile.StoreOp) -> _Plan:
     sizes, row = shape(store.value), contiguous_dim(store.dst, store.dims)
     if len(sizes) != 2:
-        return f"the tile has {len(sizes)} dimensions"
+        raise Refusal(f"the tile has {len(sizes)} dimensions")
     if row is None:
-        return "no tile dimension has stride 1"
+        raise Refusal("no tile dimension has stride 1")
     if "cache" in store.options:
-        return "the store has a cache hint"
+        raise Refusal("the store has a cache hint")
     kind = element(store.value)
     span = panel_bytes(sizes[1 - row], sizes[row] * byte_width(kind))
     if not span:
-        return f"{sizes[row]} elements along the row fill no swizzle"
+        raise Refusal(f"{sizes[row]} elements along the row fill no swizzle")
     whole = layout_of(_held(store))
     width = span // byte_width(kind)
     most = sizes[row] // width
@@ -231,15 +232,12 @@ def _plan(store: tile.StoreOp) -> _Plan | str:
     else:
         raise InternalError("a tile is one panel at least")
     buffer = BufferType(tuple(part), kind, in_panels(tuple(part), width, row, span))
-    boxed = box_of(buffer)
-    if isinstance(boxed, str):
-        return boxed
-    box, swizzle = boxed
+    box, swizzle = box_of(buffer)
     for rows in _BOX_ROWS:
         box = tuple(box[d] if d == row else rows for d in range(2))
         if part[1 - row] % rows == 0 and warp_boxes(layout, tuple(part), box) is not None:
             return _Plan(panels, row, layout, buffer, box, swizzle)
-    return "no warp holds whole boxes"
+    raise Refusal("no warp holds whole boxes")
 
 
 _BOX_ROWS = (64, 32, 16, 8)
@@ -248,7 +246,6 @@ _BOX_ROWS = (64, 32, 16, 8)
 
 def _emit(store: tile.StoreOp, function: ir.Operation) -> None:
     plan, held = _plan(store), _held(store)
-    assert isinstance(plan, _Plan)
     with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
         tensor_map = MakeTensorMapOp.build(
             store.dst, box=plan.box, dims=store.dims, swizzle=plan.swizzle

@@ -57,6 +57,7 @@ from tilec.passes.analysis.written_arrays import array_of, written_arrays
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import settled_arrays
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.refusals import Refusal, attempt
 from tilec.passes.rewriting.walk import all_ops, alloc_of, find_ops, is_pure, role_of
 
 _SCALAR_OPS = ("memref.dim", "scf.for", "scf.yield", "gpu.yield", "gpu_tile.role")
@@ -113,9 +114,9 @@ def _load_early(
         return "all threads wait for earlier launches in front of the roles"
     if not others and all(role_of(op) != role for op in waits):
         return None  # it runs early as it is
-    found = _find_loads(role, early, others)
-    if isinstance(found, str):
-        return found
+    found, refused = attempt(_find_loads, role, early, others)
+    if found is None:
+        return refused
     for op in early:
         how = "in a warp of its own" if others else "without a wait for earlier launches"
         context.report.add("settled array", op, how, "no launch still under way writes it")
@@ -128,21 +129,21 @@ def _load_early(
 
 def _find_loads(
     role: ir.Operation, early: list[ir.Operation], others: list[ir.Operation]
-) -> _Loads | str:
-    """The parts of a role whose copies can run ahead, or why they cannot."""
+) -> _Loads:
+    """The parts of a role whose copies can run ahead."""
     block = early[0].block
     announces = find_ops(role, RingAnnounceOp)
     if any(op.block != block for op in (*early, *others, *announces)) or len(announces) != 1:
-        return "its warps fill several rings"
+        raise Refusal("its warps fill several rings")
     waits = [op for op in find_ops(role, GriddepcontrolOp) if op.parent.name == "scf.if"]
     if len(waits) != 1 or waits[0].parent.block != block:
-        return "an earlier access of its warps waits for earlier launches"
+        raise Refusal("an earlier access of its warps waits for earlier launches")
     known = (*early, *others, *announces, *waits, waits[0].parent)
     stranger = _stranger(role, known)
     if stranger is not None:
-        return f"'{stranger}' stands among the copies"
+        raise Refusal(f"'{stranger}' stands among the copies")
     if role.opview.warps < 2:
-        return "the role that loads has one warp"
+        raise Refusal("the role that loads has one warp")
     return _Loads(early, others, announces[0].opview, waits[0].parent)
 
 

@@ -43,6 +43,7 @@ from tilec.passes.analysis.divisibility import number_of
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.code_floats import E8M0, E8M0_ONE, decode, unpack, unpack_codes
 from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.rewriting.refusals import Refusal, attempt
 from tilec.passes.rewriting.scalars import binary, create
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import find_ops
@@ -67,10 +68,10 @@ def multiply_out(module: ir.Module, context: PassContext) -> None:
         dot = op.opview
         if "instruction" in dot.options:
             continue
-        found = _find(dot, context)
-        if isinstance(found, str):
+        found, refused = attempt(_find, dot, context)
+        if found is None:
             kind = _kind(dot)
-            context.report.add("scales", op, f"multiplied out, in {kind}", found)
+            context.report.add("scales", op, f"multiplied out, in {kind}", refused)
             _multiply_out(dot, kind)
             continue
         dot.options = {"instruction": found.name}
@@ -81,39 +82,31 @@ def multiply_out(module: ir.Module, context: PassContext) -> None:
         context.report.add("dot instruction", op, found.name, why)
 
 
-def _find(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction | str:
-    """The widest instruction with scales of whole tiles, or why there is none."""
+def _find(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction:
+    """The widest instruction with scales of whole tiles."""
     target = context.target
     if target.supports(Feature.MMA_SYNC_BLOCK_SCALE):
-        return _different_scales(dot) or _by_warps(dot, context)
+        _check_scales(dot)
+        return _by_warps(dot, context)
     if not target.supports(Feature.TCGEN05):
-        return f"{target.name} has no instruction with scales"
+        raise Refusal(f"{target.name} has no instruction with scales")
     if not context.allowance.tensor_memory:
-        return "tensor memory has no room for its sums"
+        raise Refusal("tensor memory has no room for its sums")
     around = next((op.name for op in enclosing_ops(dot.operation) if op.name != "scf.for"), None)
     if around is not None:
-        return f"it stands in '{around}'"
-    return _different_scales(dot) or _why_not(dot, context) or _widest(dot, context)
+        raise Refusal(f"it stands in '{around}'")
+    _check_scales(dot)
+    return _widest(dot, context)
 
 
-def _different_scales(dot: tile.DotScaledOp) -> str | None:
+def _check_scales(dot: tile.DotScaledOp) -> None:
+    """Refuses a product whose two sides have different scales."""
     found = [
         (_block(scale, k_dim, dot), element(scale))
         for scale, k_dim in ((dot.lhs_scale, 1), (dot.rhs_scale, 0))
     ]
-    return None if found[0] == found[1] else "the two sides have different scales"
-
-
-def _why_not(dot: tile.DotScaledOp, context: PassContext) -> str | None:
-    """Says why no instruction makes tiles of this shape with these scales; None if one does."""
-    (m, n), block = shape(dot.acc), _block(dot.lhs_scale, 1, dot)
-    if tensor_memory_layout((m, n), context.num_warps) is None:
-        return f"{context.num_warps} warps cannot share {show((m, n))} as tensor memory holds it"
-    if m % SCALE_ROWS or n % SCALE_ROWS:
-        return f"scales are copied for {SCALE_ROWS} rows, {show((m, n))} is no multiple"
-    if dot.depth % (SCALES_A_COLUMN * block):
-        return f"k = {dot.depth} is no multiple of {SCALES_A_COLUMN} blocks of {block}"
-    return None
+    if found[0] != found[1]:
+        raise Refusal("the two sides have different scales")
 
 
 def _block(scale: ir.Value, k_dim: int, dot: tile.DotScaledOp) -> int:
@@ -121,31 +114,41 @@ def _block(scale: ir.Value, k_dim: int, dot: tile.DotScaledOp) -> int:
     return dot.depth // shape(scale)[k_dim]
 
 
-def _widest(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction | str:
+def _widest(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction:
+    """The widest instruction that adds up in tensor memory."""
     block, scale = _block(dot.lhs_scale, 1, dot), str(element(dot.lhs_scale))
     names = lhs, rhs = _beside(dot, WIDER)
-    n = shape(dot.acc)[1]
+    m, n = shape(dot.acc)
+    if tensor_memory_layout((m, n), context.num_warps) is None:
+        raise Refusal(
+            f"{context.num_warps} warps cannot share {show((m, n))} as tensor memory holds it"
+        )
+    if m % SCALE_ROWS or n % SCALE_ROWS:
+        raise Refusal(f"scales are copied for {SCALE_ROWS} rows, {show((m, n))} is no multiple")
+    if dot.depth % (SCALES_A_COLUMN * block):
+        raise Refusal(f"k = {dot.depth} is no multiple of {SCALES_A_COLUMN} blocks of {block}")
     for width in reversed([w for w in scaled_widths() if n % w == 0 and w % SCALE_ROWS == 0]):
         row = select_scaled_instruction(context.target, width, lhs, rhs, scale, block)
         if row is not None:
             return row
-    return _no_instruction(names, scale, block)
+    raise _no_instruction(names, scale, block)
 
 
-def _by_warps(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction | str:
-    """The instruction that reads operands and scales as fragments, or why there is none."""
+def _by_warps(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction:
+    """The instruction that reads operands and scales as fragments."""
     block, scale = _block(dot.lhs_scale, 1, dot), str(element(dot.lhs_scale))
     names = lhs, rhs = _beside(dot, WIDER_BYTES)
     row = select_scaled_fragments(context.target, lhs, rhs, scale, block)
     if row is None:
-        return _no_instruction(names, scale, block)
+        raise _no_instruction(names, scale, block)
     if dot.depth % row.k:
-        return f"k = {dot.depth} is no multiple of the instruction's {row.k}"
+        raise Refusal(f"k = {dot.depth} is no multiple of the instruction's {row.k}")
     return row
 
 
-def _no_instruction(names: tuple[str, str], scale: str, block: int) -> str:
-    return f"no instruction multiplies {' by '.join(names)} with a scale of {scale} per {block}"
+def _no_instruction(names: tuple[str, str], scale: str, block: int) -> Refusal:
+    sides = " by ".join(names)
+    return Refusal(f"no instruction multiplies {sides} with a scale of {scale} per {block}")
 
 
 def _beside(dot: tile.DotScaledOp, wider: Mapping[str, str]) -> tuple[str, str]:

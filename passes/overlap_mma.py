@@ -58,6 +58,7 @@ from tilec.passes.analysis.issue_order import ring_turn
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.loops import behind, carried_by, find_loops, is_inside, terminator
+from tilec.passes.rewriting.refusals import Refusal, attempt
 from tilec.passes.rewriting.scalars import binary, less
 from tilec.passes.rewriting.values import replace_op, replace_uses
 from tilec.passes.rewriting.walk import find_ops
@@ -75,13 +76,13 @@ from tilec.passes.rewriting.walk import find_ops
 def overlap_mma(module: ir.Module, context: PassContext) -> None:
     """Keeps one group of warpgroup instructions in flight across the back edge of loops."""
     for loop in find_loops(module):
-        chain = _find_chain(loop)
-        if isinstance(chain, _Chain):
+        chain, refused = attempt(_find_chain, loop)
+        if chain is not None:
             why = "slots of the ring it reads are released"
             context.report.add("matrix instructions", loop, "one group in flight", why)
             _overlap(loop, chain)
-        elif chain is not None:
-            context.report.add("matrix instructions", loop, "finished in each iteration", chain)
+        elif refused:
+            context.report.add("matrix instructions", loop, "finished in each iteration", refused)
         elif _skips_products(loop):
             context.report.add("matrix instructions", loop, "finished in each iteration", _SKIPPED)
 
@@ -114,8 +115,8 @@ class _Chain:
     releases: list[tuple[RingReleaseOp, RingSlotOp | RingWaitOp]]
 
 
-def _find_chain(loop: ir.Operation) -> _Chain | str | None:
-    """The loop's accumulator in flight, why there is none, or None without candidates."""
+def _find_chain(loop: ir.Operation) -> _Chain | None:
+    """The loop's accumulator in flight; None without candidates."""
     body = loop.regions[0].blocks[0]
     found: list[_Chain] = []
     for number, argument in enumerate(list(body.arguments)[1:]):
@@ -129,12 +130,10 @@ def _find_chain(loop: ir.Operation) -> _Chain | str | None:
             continue
         fence, multiplies, wait = links
         releases = _releases(multiplies, body)
-        if isinstance(releases, str):
-            return releases
         branch = None if block == body else block.owner
         found.append(_Chain(number, branch, fence, multiplies, wait, releases))
     if len(found) > 1:
-        return "several accumulators are in flight"
+        raise Refusal("several accumulators are in flight")
     return found[0] if found else None
 
 
@@ -175,8 +174,8 @@ def _links(
 
 def _releases(
     multiplies: list[WgmmaOp], body: ir.Block
-) -> list[tuple[RingReleaseOp, RingSlotOp | RingWaitOp]] | str:
-    """The releases of the slots that the instructions read; the reason where one has none."""
+) -> list[tuple[RingReleaseOp, RingSlotOp | RingWaitOp]]:
+    """The releases of the slots that the instructions read, with their turns."""
     turns: list[RingSlotOp | RingWaitOp] = []
     for multiply in multiplies:
         for operand in (multiply.lhs, multiply.rhs):
@@ -184,18 +183,18 @@ def _releases(
                 continue
             turn = ring_turn(operand)
             if turn is None:
-                return "an operand lies in no ring that is released"
+                raise Refusal("an operand lies in no ring that is released")
             if turn not in turns:
                 turns.append(turn)
     if _overwrites(multiplies, body):
-        return "an operand comes from registers that the next iteration overwrites"
+        raise Refusal("an operand comes from registers that the next iteration overwrites")
     found, block = [], multiplies[0].operation.block
     for turn in turns:
         releases = [one for one in users(turn.slot, RingReleaseOp) if one.operation.block == block]
         if len(releases) != 1 or turn.count.owner != body:
-            return "an operand lies in no ring that is released"
+            raise Refusal("an operand lies in no ring that is released")
         if turn.slots < 2:  # the next copy waits for a slot that is returned too late for it
-            return "the ring it reads has one slot"
+            raise Refusal("the ring it reads has one slot")
         found.append((releases[0], turn))
     return found
 

@@ -67,6 +67,7 @@ from tilec.passes.programs.pair_sharing import PAIR, Sharing
 from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.op_tables import OpSet
+from tilec.passes.rewriting.refusals import Refusal, attempt
 from tilec.passes.rewriting.scalars import binary, equal, i32_constant
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import find_ops, role_of
@@ -90,10 +91,8 @@ def pair_products(function: ir.Operation, context: PassContext) -> None:
     copies = [op.opview for op in find_ops(function, TensorMapLoad)]
     if shape[0] % PAIR or any(copy.PAIRED for copy in copies):
         return
-    found = [_product(op.opview, context) for op in find_ops(function, Tcgen05MmaOp)]
-    products = [product for product in found if not isinstance(product, str)]
-    refused = next((why for why in found if isinstance(why, str)), None)
-    if not products or refused is not None:
+    products, refused = attempt(_products, function, context)
+    if not products:
         why = refused or "nothing adds up in tensor memory"
         context.report.add("CTA pair", function, "no", why)
         return
@@ -115,66 +114,57 @@ class _Product:
     loads: tuple[TmaLoadOp, TmaLoadOp]
 
 
-def _product(multiply: Tcgen05MmaOp, context: PassContext) -> _Product | str:
+def _products(function: ir.Operation, context: PassContext) -> list[_Product]:
+    return [_product(op.opview, context) for op in find_ops(function, Tcgen05MmaOp)]
+
+
+def _product(multiply: Tcgen05MmaOp, context: PassContext) -> _Product:
     role = role_of(multiply.operation)
     if role is None or role.opview.name != "multiply":
-        return "the products have no warp of their own"
+        raise Refusal("the products have no warp of their own")
     row = find_instruction(multiply.instruction)
     if row.is_scaled:
-        return "products with scales are those of one CTA"
+        raise Refusal("products with scales are those of one CTA")
     rows, columns = any_buffer_of(multiply.acc).shape
     pair = select_tensor_instruction(
         context.target, PAIR_MS[0], columns, row.lhs, row.rhs, row.acc, tf32=row.tf32, ctas=2
     )
     if pair is None or rows != pair.m // pair.ctas:
-        return f"a pair has no instruction for {rows}x{columns} of each CTA"
-    left, right = _source(multiply.lhs), _source(multiply.rhs)
-    if isinstance(left, str) or isinstance(right, str):
-        return left if isinstance(left, str) else str(right)
-    (lhs, lhs_load), (rhs, rhs_load) = left, right
+        raise Refusal(f"a pair has no instruction for {rows}x{columns} of each CTA")
+    (lhs, lhs_load), (rhs, rhs_load) = _source(multiply.lhs), _source(multiply.rhs)
     if 0 not in axes_of(lhs_load):
-        return "the lhs of a product does not follow the CTA's place in the cluster"
+        raise Refusal("the lhs of a product does not follow the CTA's place in the cluster")
     if 0 in axes_of(rhs_load):
-        return "the rhs of a product depends on the CTA's place in the pair"
+        raise Refusal("the rhs of a product depends on the CTA's place in the pair")
     if not isinstance(rhs_load.map.owner, MakeTensorMapOp):
-        return "the rhs of a product comes in im2col mode, as a whole"
-    half = _half(rhs)
-    if isinstance(half, str):
-        return half
+        raise Refusal("the rhs of a product comes in im2col mode, as a whole")
+    _half(rhs)
     return _Product(multiply, pair, lhs, rhs, (lhs_load, rhs_load))
 
 
-def _source(operand: ir.Value) -> tuple[AllocOp, TmaLoadOp] | str:
+def _source(operand: ir.Value) -> tuple[AllocOp, TmaLoadOp]:
     """The ring of an operand and the copy that fills it."""
     slot = operand.owner
     if not isinstance(slot, SlotOp) or not isinstance(slot.src.owner, AllocOp):
-        return "an operand lies in no ring"
+        raise Refusal("an operand lies in no ring")
     ring = slot.src.owner
     readers = [user for slot in users(ring.result) for user in users(slot.result)]
     loads = of_kind(readers, TmaLoadOp)
     if len(loads) != 1 or len(of_kind(readers, TmaLoadOp, Tcgen05MmaOp)) < len(readers):
-        return "an operand is filled by more than one tensor copy"
+        raise Refusal("an operand is filled by more than one tensor copy")
     return ring, loads[0]
 
 
-def _half(rhs: AllocOp) -> BufferType | str:
-    """The type of a slot that holds half the columns of a ring's (k, n) tiles, or why there is
-    none."""
+def _half(rhs: AllocOp) -> BufferType:
+    """The type of a slot that holds half the columns of a ring's (k, n) tiles."""
     slot = buffer_of(rhs.result).slot()
     k, n = slot.shape
     contiguous = 1 if slot.layout.dims[1][0][1] == 1 else 0
     sizes = (k, n // 2)
     if n % 2 or swizzle_bytes(sizes[contiguous], slot.element) == 0:
-        return f"half of {n} columns of rhs fill no swizzle"
+        raise Refusal(f"half of {n} columns of rhs fill no swizzle")
     half = BufferType(sizes, slot.element, operand_layout(sizes, slot.element, contiguous))
-    boxed = box_of(half)
-    return boxed if isinstance(boxed, str) else half
-
-
-def _checked_half(rhs: AllocOp) -> BufferType:
-    """The slot of a ring that `_product` has found fit."""
-    half = _half(rhs)
-    assert isinstance(half, BufferType)
+    box_of(half)
     return half
 
 
@@ -218,7 +208,7 @@ class _Rewrite:
         for alloc in self._whole:
             self._resize(alloc, buffer_of(alloc.result).slot(), stages)
         for alloc in self._halved:
-            self._resize(alloc, _checked_half(alloc), stages)
+            self._resize(alloc, _half(alloc), stages)
         for product in self._products:
             name = ir.StringAttr.get(product.row.name)
             product.multiply.instruction = name
@@ -240,7 +230,7 @@ class _Rewrite:
         other += barrier_bytes(len(self._rings))
         other += max(buffer_of(alloc.result).alignment_bytes for alloc in self._whole)
         each = sum(buffer_of(alloc.result).slot_bytes for alloc in self._whole)
-        each += sum(_checked_half(alloc).slot_bytes for alloc in self._halved)
+        each += sum(_half(alloc).slot_bytes for alloc in self._halved)
         return max(found, most_slots(each, other, self._context.target))
 
     def _load(self, load: TmaLoadOp, halved: bool) -> None:
@@ -252,7 +242,7 @@ class _Rewrite:
         with ir.InsertionPoint(load.operation), load.operation.location:
             if halved:
                 made = load.map.owner
-                half = _checked_half(load.dst.owner.src.owner)
+                half = _half(load.dst.owner.src.owner)
                 box, swizzle = box_of(half)
                 with ir.InsertionPoint(made.operation):
                     tensor_map = MakeTensorMapOp.build(

@@ -78,6 +78,7 @@ from tilec.passes.rewriting.loops import (
     terminator,
     with_iteration_arguments,
 )
+from tilec.passes.rewriting.refusals import Refusal, attempt, refuse
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.scalars import (
     binary,
@@ -113,14 +114,14 @@ def _pipeline(loop: ir.Operation, context: PassContext) -> None:
     waits = [wait for wait in find_ops(loop, RingWaitOp) if innermost_loop(wait) == loop]
     if any(map(_is_filled, waits)) or (waits and demanded is None):
         return  # specialize-warps overlaps what fills rings, rotate-dots what waits for products
-    plan = _plan(loop)
-    if isinstance(plan, str):
+    plan, why = attempt(_plan, loop)
+    if plan is None:
         if demanded is not None and demanded > 1:
             raise error_at(
-                loop, f"stages={demanded} was asked for, but {plan}", *_plain_loads(loop, context)
+                loop, f"stages={demanded} was asked for, but {why}", *_plain_loads(loop, context)
             )
         if not is_program_loop(loop):
-            context.report.add("pipeline", loop, "no", plan)
+            context.report.add("pipeline", loop, "no", why)
         return
     bytes_ = sum(buffer_of(op.results[0]).slot_bytes for op in plan.allocs)
     stages = demanded if demanded is not None else _stages(bytes_, loop, context)
@@ -162,7 +163,7 @@ def _registers(acc: ir.Value) -> int:
     return prod(shape(acc)) * bit_width(element(acc)) // 32
 
 
-def _plan(loop: ir.Operation) -> _Plan | str:
+def _plan(loop: ir.Operation) -> _Plan:
     ops = [view.operation for view in loop.regions[0].blocks[0].operations]
     # Copies into slots are the prologue of a pipelined loop inside this one.
     copies = [
@@ -172,21 +173,16 @@ def _plan(loop: ir.Operation) -> _Plan | str:
     ]
     ends = _ends(ops)
     if not copies:
-        return "the loop holds no asynchronous copy of its own"
-    hazard = read_ahead_hazard(loop, {copy.opview.src for copy in copies}, "the loop")
-    if hazard is not None:
-        return hazard
+        raise Refusal("the loop holds no asynchronous copy of its own")
+    refuse(read_ahead_hazard(loop, {copy.opview.src for copy in copies}, "the loop"))
     allocs = []
     for copy in copies:
         alloc = copy.opview.dst.owner
         if alloc.operation.block != copy.block:
-            return "a copy fills a buffer from outside the loop"
+            raise Refusal("a copy fills a buffer from outside the loop")
         if alloc.operation not in allocs:
             allocs.append(alloc.operation)
-    addresses = address_ops(loop, copies, tiles=True)
-    if isinstance(addresses, str):
-        return addresses
-    return _Plan(copies, addresses, ends, allocs)
+    return _Plan(copies, address_ops(loop, copies, tiles=True), ends, allocs)
 
 
 def _ends(ops: list[ir.Operation]) -> list[ir.Operation]:
@@ -201,17 +197,14 @@ def _ends(ops: list[ir.Operation]) -> list[ir.Operation]:
 def _plain_loads(loop: ir.Operation, context: PassContext) -> list[str]:
     """Says why each load of a loop's body is no asynchronous copy, as insert-async-copies reported
     it."""
-    loads = {
-        show_location(v.operation)
-        for v in loop.regions[0].blocks[0].operations
-        if isinstance(v, LoadOp)
-    }
+    loads = of_kind(loop.regions[0].blocks[0].operations, LoadOp)
+    places = {show_location(load.operation) for load in loads}
     return [
         f"the load at {entry['at']} is no asynchronous copy: {entry['why']}"
         for entry in context.report.decisions
         if entry["about"] == "asynchronous copy"
         and entry["chosen"] == "no"
-        and entry["at"] in loads
+        and entry["at"] in places
     ]
 
 

@@ -18,8 +18,8 @@ After:    scf.if there is an iteration {
           }
 
 The tensor cores then multiply while the other units do what stands between two products (Shah et
-al., "FlashAttention-3", 2024, section 3.2). In tensor memory they do more: `rotate_tensor_dots`. A
-loop's only product, which it scales and adds up, runs under that of the next: `rotate_sums`.
+al., "FlashAttention-3", 2024, section 3.2). In tensor memory they do more: `rotate_tensor_dots`.
+A loop's only product, which it scales and adds up, runs under that of the next: `rotate_sums`.
 The first product must start from a constant and depend on nothing but scalars that count, and
 slots of rings; the second must compute the loop-carried accumulator. What needs that
 accumulator goes behind all other work of its iteration.
@@ -46,11 +46,12 @@ from tilec.passes.dots.issued_products import (
     products_of,
     starts_from_constant,
 )
-from tilec.passes.dots.rotate_sums import rotate_sums
+from tilec.passes.dots.rotate_sums import plan_rotated_sum
 from tilec.passes.dots.rotate_tensor_dots import rotate_tensor_dots
 from tilec.passes.rewriting.control import for_loop
 from tilec.passes.rewriting.loops import clone_mapped, find_loops, is_inside, terminator
 from tilec.passes.rewriting.op_tables import OpSet
+from tilec.passes.rewriting.refusals import Refusal, attempt
 from tilec.passes.rewriting.scalars import binary, constant
 from tilec.passes.rewriting.walk import is_pure
 
@@ -69,16 +70,21 @@ def rotate_dots(module: ir.Module, context: PassContext) -> None:
     for loop in find_loops(module):
         rotate_tensor_dots(loop, context)
     for loop in find_loops(module):
-        reason = rotate_sums(loop, context)
-        if reason is None:
-            continue
-        found = reason or _find(loop)
-        if isinstance(found, _Rotation):
-            why = "the second product runs while the next iteration works between its two"
-            context.report.add("matrix instructions", loop, "rotated", why)
-            _Rewrite(loop, found).run()
-        elif found is not None:
-            context.report.add("matrix instructions", loop, "not rotated", found)
+        rewrite, refused = attempt(_plan, loop, context)
+        if rewrite is not None:
+            context.report.add("matrix instructions", loop, rewrite.CHOSEN, rewrite.WHY)
+            rewrite.run()
+        elif refused:
+            context.report.add("matrix instructions", loop, "not rotated", refused)
+
+
+def _plan(loop: ir.Operation, context: PassContext) -> LoopRewrite | None:
+    """How a loop rotates; None where it has no products that could."""
+    rewrite = plan_rotated_sum(loop, context)
+    if rewrite is not None:
+        return rewrite
+    rotation = _find(loop)
+    return None if rotation is None else _Rewrite(loop, rotation)
 
 
 @dataclass
@@ -95,31 +101,27 @@ class _Rotation:
     counters: dict[int, int]
 
 
-def _find(loop: ir.Operation) -> _Rotation | str | None:
+def _find(loop: ir.Operation) -> _Rotation | None:
     body = loop.regions[0].blocks[0]
     multiplies = products_of(body)
     if not any(map(starts_from_constant, multiplies)):
         return None
     if len(multiplies) != 2:
-        return f"the loop has {len(multiplies)} products"
+        raise Refusal(f"the loop has {len(multiplies)} products")
     first, second = (find_product(m, body) for m in multiplies)
     if first is None or second is None:
-        return "a product is not issued and waited for in one place"
+        raise Refusal("a product is not issued and waited for in one place")
     number, counters = _carried_number(second, body), constant_steps(loop)
     if number < 0:
-        return "the second product is no loop-carried accumulator's"
+        raise Refusal("the second product is no loop-carried accumulator's")
     if not (first.releases and second.releases):
-        return "a product reads buffers of no ring"
+        raise Refusal("a product reads buffers of no ring")
     common = [release for release in first.releases if release in second.releases]
     if common and min(turn.slots for turn in second.turns) < 2:
-        return "both products read the only slot of one ring"
+        raise Refusal("both products read the only slot of one ring")
     first.releases = [release for release in first.releases if release not in common]
     early = first.needed_to_issue(body, counters, ())
-    if isinstance(early, str):
-        return early
     late = second.needed_to_issue(body, counters, (second.fence.acc, second.multiply.lhs))
-    if isinstance(late, str):
-        return late
     return _Rotation(first, second, early, late, number, counters)
 
 
@@ -131,6 +133,8 @@ def _carried_number(product: IssuedProduct, body: ir.Block) -> int:
 
 class _Rewrite(LoopRewrite):
     """Rotates one loop: its start, the loop, the last product."""
+
+    WHY = "the second product runs while the next iteration works between its two"
 
     def __init__(self, loop: ir.Operation, rotation: _Rotation) -> None:
         super().__init__(loop)

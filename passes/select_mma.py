@@ -40,6 +40,7 @@ from tilec.passes.dots.computed_lhs import ComputedOperands, memory_run
 from tilec.passes.dots.operand_buffers import panel_elements
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import why_no_counter
+from tilec.passes.rewriting.refusals import Refusal, attempt, refuse
 from tilec.passes.rewriting.scalars import create
 from tilec.passes.rewriting.walk import find_ops
 from tilec.passes.roles.registers import PRODUCT_REGISTERS
@@ -92,13 +93,13 @@ def _find(dot: tile.DotOp, context: PassContext) -> MmaInstruction | None:
     return select_instruction(context.target, lhs, rhs, acc, tf32=tf32)
 
 
-def _find_wide(dot: tile.DotOp, room: int, context: PassContext) -> MmaInstruction | str:
-    """The widest warpgroup instruction of whole tiles for a dot, or why there is none."""
+def _find_wide(dot: tile.DotOp, room: int, context: PassContext) -> MmaInstruction:
+    """The widest warpgroup instruction of whole tiles for a dot."""
     lhs, rhs, acc = (str(element(v)) for v in (dot.lhs, dot.rhs, dot.acc))
     tf32 = dot.options.get("precision") == "tf32"
     sizes, depth = shape(dot.acc), shape(dot.lhs)[-1]
     if not (widths := warpgroup_widths(sizes, context.num_warps)):
-        return f"{show(sizes)} is not made of m64 parts for {context.num_warps} warps"
+        raise Refusal(f"{show(sizes)} is not made of m64 parts for {context.num_warps} warps")
     panel = panel_elements(sizes[1], element(dot.rhs))
     fits = [n for n in widths if n * WGMMA_M // WARPGROUP_THREADS <= room]
     # A narrower one than there could be must not begin inside a panel of the rhs.
@@ -108,11 +109,11 @@ def _find_wide(dot: tile.DotOp, room: int, context: PassContext) -> MmaInstructi
         if row is None:
             continue
         if depth % row.k:
-            return f"k = {depth} is no multiple of the instruction's {row.k}"
+            raise Refusal(f"k = {depth} is no multiple of the instruction's {row.k}")
         return row
     if not whole:
-        return f"{widths[-1]} columns take more registers than a thread begins with"
-    return f"no warpgroup instruction multiplies {lhs}, {rhs} and {acc}"
+        raise Refusal(f"{widths[-1]} columns take more registers than a thread begins with")
+    raise Refusal(f"no warpgroup instruction multiplies {lhs}, {rhs} and {acc}")
 
 
 def _registers_for_products(function: ir.Operation, context: PassContext) -> int:
@@ -123,38 +124,40 @@ def _registers_for_products(function: ir.Operation, context: PassContext) -> int
     return entry_registers(context.target, threads) - PRODUCT_REGISTERS
 
 
-def _find_in_tensor_memory(dot: tile.DotOp, context: PassContext) -> MmaInstruction | str:
-    """The widest instruction of whole tiles that adds up in tensor memory, or why there is none."""
+def _find_in_tensor_memory(dot: tile.DotOp, context: PassContext) -> MmaInstruction:
+    """The widest instruction of whole tiles that adds up in tensor memory."""
     lhs, rhs, acc = (str(element(v)) for v in (dot.lhs, dot.rhs, dot.acc))
     tf32 = dot.options.get("precision") == "tf32"
     sizes, depth = shape(dot.acc), shape(dot.lhs)[-1]
-    if (reason := why_no_counter(dot.operation)) is not None:
-        return reason
+    refuse(why_no_counter(dot.operation))
     if tensor_memory_layout(sizes, context.num_warps) is None:
-        return f"{context.num_warps} warps cannot share {show(sizes)} as tensor memory holds it"
+        raise Refusal(
+            f"{context.num_warps} warps cannot share {show(sizes)} as tensor memory holds it"
+        )
     m = next(m for m in TENSOR_MS if sizes[0] % m == 0)
     for n in reversed([n for n in tensor_ns(m, lhs) if sizes[1] % n == 0]):
         row = select_tensor_instruction(context.target, m, n, lhs, rhs, acc, tf32=tf32)
         if row is None:
             continue
         if depth % row.k:
-            return f"k = {depth} is no multiple of the instruction's {row.k}"
+            raise Refusal(f"k = {depth} is no multiple of the instruction's {row.k}")
         try:
             blocked_tensor_memory(sizes, (m, n), COLUMN_BITS)
         except ValueError as error:
-            return str(error)
+            raise Refusal(str(error)) from error
         return row
-    return f"no instruction adds {lhs} times {rhs} up in tensor memory as {acc}"
+    raise Refusal(f"no instruction adds {lhs} times {rhs} up in tensor memory as {acc}")
 
 
 def _select(dot: tile.DotOp, room: int, computed: ComputedOperands, context: PassContext) -> None:
     """Names the instruction of a dot. `room`: accumulators of one warpgroup instruction that a
     thread may have."""
-    row, why = None, "the target multiplies these types"
+    row, why = None, ""
     if context.target.supports(Feature.WGMMA):
-        row, why = _either(_find_wide(dot, room, context), why)
+        row, why = attempt(_find_wide, dot, room, context)
     elif context.target.supports(Feature.TCGEN05) and context.allowance.tensor_memory:
-        row, why = _either(_find_in_tensor_memory(dot, context), why)
+        row, why = attempt(_find_in_tensor_memory, dot, context)
+    why = why or "the target multiplies these types"
     if row is None and _is_third(context):
         by_warpgroups = context.target.supports(Feature.WGMMA)
         reason = why if by_warpgroups else _no_warpgroups(context)
@@ -185,12 +188,6 @@ def _paired(
     if found is None or memory_run(dot.lhs) != 0 or not computed.qualifies(dot, found):
         return row, why
     return found, "the lhs lies across k, and comes from shared memory by registers"
-
-
-def _either(found: MmaInstruction | str, why: str) -> tuple[MmaInstruction | None, str]:
-    """Gives (instruction, `why`) if one was found, else (None, the reason for which there is
-    none)."""
-    return (None, found) if isinstance(found, str) else (found, why)
 
 
 def _widen(dot: tile.DotOp) -> None:

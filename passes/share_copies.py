@@ -55,6 +55,7 @@ from tilec.passes.copies.tensor_copies import refused_tensor_copies
 from tilec.passes.demands.kernels import chose_cluster
 from tilec.passes.programs.cluster_alike import axes_of, meet
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.refusals import Refusal, attempt
 from tilec.passes.rewriting.scalars import binary
 from tilec.passes.rewriting.walk import find_ops
 
@@ -75,22 +76,20 @@ def share_copies(function: ir.Operation, context: PassContext) -> None:
     if shape == (1, 1, 1) or any(copy.reaches_others() for copy in copies):
         return
     loads = [op for role in find_ops(function, RoleOp) for op in find_ops(role, TmaLoadOp)]
-    planned = [_plan(load.opview, shape) for load in loads]
-    copies = [plan for plan in planned if isinstance(plan, _Copy)]
+    planned = [(load, *attempt(_plan, load.opview, shape)) for load in loads]
+    copies = [plan for _, plan, _ in planned if plan is not None]
     if not copies:
-        reasons = [
-            f"the copy at {show_location(op)} {why}" for op, why in zip(loads, planned, strict=True)
-        ]
+        reasons = [f"the copy at {show_location(op)} {why}" for op, _, why in planned]
         notes = reasons or refused_tensor_copies(context)
         why = "no copy is shared" if loads else "no tensor copies run ahead in warps of their own"
         if chose_cluster(function):
             context.report.add("cluster copy", function, "no", why)
             return
         raise error_at(function, f"cluster={shape} was asked for, but {why}", *notes)
-    for load, plan in zip(loads, planned, strict=True):
+    for load, plan, why in planned:
         about = "cluster copy"
-        if isinstance(plan, str):
-            context.report.add(about, load, "each CTA its own", plan)
+        if plan is None:
+            context.report.add(about, load, "each CTA its own", why)
         else:
             parts = _count(shape, plan.axes)
             context.report.add(
@@ -122,20 +121,20 @@ def _count(shape: Sequence[int], axes: Sequence[int]) -> int:
 # Which copies ------------------------------------------------------------------------------------
 
 
-def _plan(load: TmaLoadOp, shape: tuple[int, int, int]) -> _Copy | str:
-    """Plans how CTAs share a copy, or says why they do not."""
+def _plan(load: TmaLoadOp, shape: tuple[int, int, int]) -> _Copy:
+    """Plans how CTAs share a copy."""
     turn = acquired_by(load)
     if turn is None:
-        return "fills a slot that nobody acquires"
+        raise Refusal("fills a slot that nobody acquires")
     if any(release.mask is not None for release in users(turn.ring, RingReleaseOp)):
-        return "goes to slots that other CTAs release already"
+        raise Refusal("goes to slots that other CTAs release already")
     differs = axes_of(load)
     axes = tuple(axis for axis in range(3) if shape[axis] > 1 and axis not in differs)
     if not axes:
-        return "depends on where in the cluster a CTA is"
+        raise Refusal("depends on where in the cluster a CTA is")
     part = part_of(load, _count(shape, axes))
     if part is None:
-        return f"is not made of {_count(shape, axes)} times as many whole boxes"
+        raise Refusal(f"is not made of {_count(shape, axes)} times as many whole boxes")
     return _Copy(load, turn, axes, part)
 
 

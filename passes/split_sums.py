@@ -94,8 +94,6 @@ def split_sums(function: ir.Operation, context: PassContext) -> None:
 def _split(function: ir.Operation, loop: ir.Operation, parts: int) -> None:
     rest = ops_behind(loop)
     cut = find_cut(list(loop.results), rest, parts)
-    if isinstance(cut, str):
-        raise InternalError(cut)
     i32 = ir.IntegerType.get_signless(32)
     function.attributes[STRIPES] = ir.IntegerAttr.get(i32, parts)
     del function.attributes[SUM_PARTS.attribute]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, of_kind
 from tilec.dialects.gpu_tile import CpAsyncGatherOp, ThreadCopy
 from tilec.dialects.tile import GatherOp, LoadOp
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.demands.kernels import is_dynamic
 from tilec.passes.rewriting.free_ops import is_one_element
 from tilec.passes.rewriting.loops import is_inside, is_program_loop
+from tilec.passes.rewriting.refusals import Refusal
 from tilec.passes.rewriting.scalars import truth_of
-from tilec.passes.rewriting.walk import blocks_in, kernel_of
+from tilec.passes.rewriting.walk import blocks_in, is_of, kernel_of
 
 ADDRESS_OPS = (
     "arith.",
@@ -27,17 +28,17 @@ ADDRESS_OPS = (
 
 def address_ops(
     loop: ir.Operation, copies: list[ir.Operation], *, tiles: bool = False
-) -> list[ir.Operation] | str:
+) -> list[ir.Operation]:
     """The loop's scalar ops, loads of one element and branches of such ops among them, that the
     offsets of copies or loads follow from, in order; of gathers the ops that make indices and
-    masks, too. Or why an iteration's cannot be known ahead. `tiles`: whole tiles may be loaded
-    themselves, numbers of rows.
+    masks, too; refused where an iteration's cannot be known ahead. `tiles`: whole tiles may be
+    loaded themselves, numbers of rows.
 
     Past the last iteration such a load of an array with bounds reads some other element, or
     padding: no access is wild. Of one without, whoever clones it sees to that.
     """
     if is_program_loop(loop) and is_dynamic(kernel_of(loop)):
-        return "which program comes next is not known before this one is done"
+        raise Refusal("which program comes next is not known before this one is done")
     body = loop.regions[0].blocks[0]
     needed: list[ir.Operation] = []
     pending = [value for copy in copies for value in _addresses(copy.opview)]
@@ -47,19 +48,19 @@ def address_ops(
         if op is None:
             carried = value.owner == body and ir.BlockArgument(value).arg_number > 0
             if carried:
-                return "an address depends on a loop-carried value"
+                raise Refusal("an address depends on a loop-carried value")
             continue
         if op.block != body or op in needed:
             continue
         inside = _ops_of(op)
-        may = tiles and isinstance(op.opview, (LoadOp, GatherOp))
+        may = tiles and is_of(op, LoadOp, GatherOp)
         wrong = next((each for each in inside if not (may or _is_address(each))), None)
         if wrong is not None:
-            return f"an address depends on '{wrong.name}' in the loop"
-        loads = [each for each in inside if isinstance(each.opview, (LoadOp, GatherOp))]
-        hazard = read_ahead_hazard(loop, {load.opview.src for load in loads}, "the loop")
+            raise Refusal(f"an address depends on '{wrong.name}' in the loop")
+        loads = of_kind(inside, LoadOp, GatherOp)
+        hazard = read_ahead_hazard(loop, {load.src for load in loads}, "the loop")
         if loads and hazard is not None:
-            return f"an address depends on '{loads[0].name}', and {hazard}"
+            raise Refusal(f"an address depends on '{loads[0].operation.name}', and {hazard}")
         needed.append(op)
         pending += [v for each in inside for v in each.operands if not is_inside(v, op)]
     order = [view.operation for view in body.operations]

@@ -13,6 +13,7 @@ from tilec.dialects.types import is_tile
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.loops import in_block, terminator
 from tilec.passes.rewriting.op_tables import OpSet
+from tilec.passes.rewriting.refusals import Refusal
 
 
 def ring_turn(operand: ir.Value) -> RingSlotOp | RingWaitOp | None:
@@ -46,10 +47,10 @@ def needed_to_issue(
     counters: dict[int, int],
     given: Sequence[ir.Value],
     issuing: tuple[type, ...],
-) -> list[ir.Operation] | str:
-    """The ops of the body that `roots` need beside the values `given`, in order; or why they cannot
-    be issued in another iteration: of what is no scalar, only ops of the kinds `issuing` may move.
-    """
+) -> list[ir.Operation]:
+    """The ops of the body that `roots` need beside the values `given`, in order; refused where they
+    cannot be issued in another iteration: of what is no scalar, only ops of the kinds `issuing` may
+    move."""
     needed = OpSet()
     pending = list(roots)
     while pending:
@@ -57,7 +58,7 @@ def needed_to_issue(
         if op in needed:
             continue
         if not is_free(op) and not isinstance(op.opview, issuing):
-            return f"a product depends on '{op.name}' in its iteration"
+            raise Refusal(f"a product depends on '{op.name}' in its iteration")
         needed.add(op)
         for value in op.operands:
             if any(value == one for one in given):
@@ -66,7 +67,7 @@ def needed_to_issue(
             if made is None:
                 number = ir.BlockArgument(value).arg_number
                 if value.owner == body and number and number - 1 not in counters:
-                    return "a product depends on the iteration before"
+                    raise Refusal("a product depends on the iteration before")
             elif made.block == body:
                 pending.append(made)
     return [view.operation for view in body.operations if view.operation in needed]

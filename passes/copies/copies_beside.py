@@ -34,6 +34,7 @@ from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.rewriting.buffers import stored
 from tilec.passes.rewriting.loops import behind, first_in
 from tilec.passes.rewriting.op_tables import OpSet
+from tilec.passes.rewriting.refusals import attempt
 from tilec.passes.rewriting.values import replace_uses
 from tilec.passes.rewriting.walk import uses_behind
 
@@ -63,7 +64,6 @@ def plan_copies_beside(
             continue
         store = _through_buffer(view, buffer)
         planned = plan_tensor_copy(view, store, tuple(view.dims), facts, context)
-        assert not isinstance(planned, str)
         room -= planned.bytes if is_small else 0
         found.append(planned)
     return found
@@ -77,8 +77,10 @@ def read_operands_back(loads: Iterable[Read], facts: Divisibility, context: Pass
         own = next((fill.store for fill in uses.fills if fill.dims == dims_of(load)), None)
         if not isinstance(load, tile.LoadOp) or not uses.in_registers or own is None:
             continue
-        planned = [plan_tensor_copy(load, f.store, f.dims, facts, context) for f in uses.fills]
-        refused = any(isinstance(copy, str) for copy in planned)
+        planned = (
+            attempt(plan_tensor_copy, load, f.store, f.dims, facts, context) for f in uses.fills
+        )
+        refused = any(why for _, why in planned)
         if refused or why_no_copy(load, uses, True, VECTOR_BYTES, "") is not None:
             continue
         own.dst.owner.operation.move_before(load.operation)

@@ -50,6 +50,7 @@ from tilec.passes.copies.tensor_map_rules import never_negative
 from tilec.passes.demands.kernels import has_narrow_indices
 from tilec.passes.programs.sum_parts import whole_end
 from tilec.passes.rewriting.loops import enclosing_ops, outside_loops
+from tilec.passes.rewriting.refusals import Refusal, refuse
 from tilec.passes.rewriting.scalars import binary, constant, create
 from tilec.passes.rewriting.walk import kernel_of
 
@@ -101,24 +102,25 @@ class Im2colWalk:
             return [left, *corner[::-1], _sum(*self.channel), *moved]
 
 
-def im2col_walk(gather: tile.GatherOp) -> Im2colWalk | str:
-    """How the copy engine finds the rows of a gather, or why it cannot."""
+def im2col_walk(gather: tile.GatherOp) -> Im2colWalk:
+    """How the copy engine finds the rows of a gather."""
     array, rank = gather.src, len(gather.indices)
     if rank not in IM2COL_CORNERS or len(shape(gather.result)) != 2:
-        return "images in im2col mode have 3 to 5 dimensions, and their rows two"
+        raise Refusal("images in im2col mode have 3 to 5 dimensions, and their rows two")
     if not has_narrow_indices(kernel_of(gather.operation)):
-        return "nobody checks the bounding box of a kernel of 64-bit indices"
+        raise Refusal("nobody checks the bounding box of a kernel of 64-bit indices")
     if defining_op(array) is not None or unbounded_dims(array) or static_strides(array)[-1] != 1:
-        return (
+        raise Refusal(
             "an image in im2col mode is a kernel argument with bounds whose channels lie together"
         )
     mask = constant_element(gather.mask)
     if mask is None or not mask.value:
-        return "rows are masked"
+        raise Refusal("rows are masked")
     found = _rows_of(gather)
     if found is None:
-        return "its numbers are no digits of consecutive rows"
-    return _why_no_walk(found, rank) or _walk(found, name_of(array))
+        raise Refusal("its numbers are no digits of consecutive rows")
+    refuse(_why_no_walk(found, rank))
+    return _walk(found, name_of(array))
 
 
 class _Rows(NamedTuple):
@@ -175,14 +177,14 @@ def _why_no_walk(found: _Rows, rank: int) -> str | None:
     return None
 
 
-def _walk(found: _Rows, name: str | None) -> Im2colWalk | str:
+def _walk(found: _Rows, name: str | None) -> Im2colWalk:
     """The walk over such rows of the array `name`, if a launch can check what the hardware has few
     bits for."""
     rank = len(found.between) + 2
     extents = [text for count in found.counts if (text := _text(count)) is not None]
     most = [_most_of(each.scalars) for each in found.between]
     if len(extents) < len(found.counts) or any(text is None for text in most):
-        return "no launch knows how far its rows lie apart"
+        raise Refusal("no launch knows how far its rows lie apart")
     limits = []
     for axis, (each, extent, moved) in enumerate(zip(found.between, extents, most, strict=True), 1):
         upper = f"({extent} - 1) * {each.factor} + {each.number} + 1 - {name}.shape[{axis}]"

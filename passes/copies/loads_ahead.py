@@ -50,6 +50,7 @@ from tilec.passes.rewriting.loops import (
     with_iteration_arguments,
 )
 from tilec.passes.rewriting.op_tables import OpSet
+from tilec.passes.rewriting.refusals import attempt
 from tilec.passes.rewriting.scalars import binary, constant, less, select
 from tilec.passes.rewriting.values import replace_op
 
@@ -74,8 +75,8 @@ class AheadLoads:
 def ahead_loads(loop: ir.Operation, loads: Sequence[ir.Operation]) -> AheadLoads | None:
     """The loads as those that may come ahead; None if there are none, or one of their addresses is
     not known ahead."""
-    addresses = address_ops(loop, list(loads))
-    if not loads or isinstance(addresses, str):
+    addresses, _ = attempt(address_ops, loop, list(loads))
+    if not loads or addresses is None:
         return None
     registers = sum(registers_of(load.results[0]) for load in loads)
     return AheadLoads(loop, tuple(loads), registers, tuple(addresses))
@@ -191,9 +192,7 @@ def _copy(
     loop: ir.Operation, loads: Sequence[ir.Operation], mapped: dict[ir.Value, ir.Value]
 ) -> None:
     """Copies loads, and the ops that their addresses follow from, those that `mapped` has not."""
-    addresses = address_ops(loop, list(loads))
-    assert not isinstance(addresses, str)  # else they would be no `AheadLoads`
-    for op in (*addresses, *loads):
+    for op in (*address_ops(loop, list(loads)), *loads):
         if op.results[0] not in mapped:
             clone_mapped(op, mapped)
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.effects import is_product
 from tilec.dialects.gpu_tile import (
     BufferStoreOp,
@@ -32,6 +33,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.tma import SWIZZLE_BYTES
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
+from tilec.dialects.types import is_tile
 from tilec.hardware.shared_layout import SharedLayout
 from tilec.hardware.sizes import MOST_BOX, VECTOR_BYTES
 from tilec.passes.analysis.coordinates import as_copy_coordinate
@@ -45,6 +47,7 @@ from tilec.passes.copies.tensor_map_rules import why_no_tensor_map
 from tilec.passes.demands.kernels import limit_sizes
 from tilec.passes.rewriting.loops import add_counter, top_level, why_no_counter
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
+from tilec.passes.rewriting.refusals import Refusal, attempt, refuse
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.walk import kernel_of
 
@@ -77,12 +80,14 @@ def plan_tensor_copy(
     dims: tuple[int, ...],
     facts: Divisibility,
     context: PassContext,
-) -> TensorCopy | str:
-    """The copy that does what load and store do, or why there is none."""
+) -> TensorCopy:
+    """The copy that does what load and store do."""
     if isinstance(load, tile.GatherOp):
         return _planned_gather(load, store, dims, facts, context)
-    planned = _planned_box(load, buffer_of(store.dst), dims, facts, context)
-    return planned if isinstance(planned, str) else TensorCopy(load, store, dims, *planned)
+    buffer = buffer_of(store.dst)
+    return TensorCopy(
+        load, store, dims, *_planned_map(load, buffer, dims, facts, context, load.offsets)
+    )
 
 
 def _planned_gather(
@@ -91,22 +96,18 @@ def _planned_gather(
     tile_dims: tuple[int, ...],
     facts: Divisibility,
     context: PassContext,
-) -> TensorCopy | str:
-    """The copy in im2col mode that does what gather and store do, or why there is none."""
+) -> TensorCopy:
+    """The copy in im2col mode that does what gather and store do."""
     walk, buffer = im2col_walk(gather), buffer_of(store.dst)
-    if isinstance(walk, str):
-        return walk
     dims = walk.dims(tile_dims)
-    planned = _planned_map(gather, buffer, dims, facts, context, ())
-    if isinstance(planned, str):
-        return planned
+    box, swizzle = _planned_map(gather, buffer, dims, facts, context, ())
     rows = tile_dims.index(walk.rows)
-    if planned[0][rows] != buffer.shape[rows]:
-        return "a copy in im2col mode fills its buffer with one box of rows"
+    if box[rows] != buffer.shape[rows]:
+        raise Refusal("a copy in im2col mode fills its buffer with one box of rows")
     unit, (scalars, number) = VECTOR_BYTES // element_bytes(gather.src), walk.channel
     if number % unit or any(facts.of(scalar) % unit for scalar in scalars):
-        return f"its channels are not known to begin at a multiple of {VECTOR_BYTES} bytes"
-    return TensorCopy(gather, store, dims, *planned, walk)
+        raise Refusal(f"its channels are not known to begin at a multiple of {VECTOR_BYTES} bytes")
+    return TensorCopy(gather, store, dims, box, swizzle, walk)
 
 
 def why_no_tensor_copy(
@@ -117,18 +118,8 @@ def why_no_tensor_copy(
     context: PassContext,
 ) -> str | None:
     """Says why a load cannot become a tensor copy into such a buffer; None if it can."""
-    planned = _planned_box(load, buffer, dims, facts, context)
-    return planned if isinstance(planned, str) else None
-
-
-def _planned_box(
-    load: tile.LoadOp,
-    buffer: BufferType,
-    dims: Sequence[int],
-    facts: Divisibility,
-    context: PassContext,
-) -> tuple[tuple[int, ...], str] | str:
-    return _planned_map(load, buffer, dims, facts, context, load.offsets)
+    _, why = attempt(_planned_map, load, buffer, dims, facts, context, load.offsets)
+    return why or None
 
 
 def _planned_map(
@@ -138,36 +129,31 @@ def _planned_map(
     facts: Divisibility,
     context: PassContext,
     offsets: Sequence[ir.Value],
-) -> tuple[tuple[int, ...], str] | str:
-    """Box and swizzle of a map for such copies, or why there is none."""
-    reason = why_no_counter(load.operation) or read_ahead_hazard(
-        kernel_of(load.operation), [load.src], "the kernel"
-    )
-    if reason is not None:
-        return reason
-    boxed = box_of(buffer)
-    if isinstance(boxed, str):
-        return boxed
+) -> tuple[tuple[int, ...], str]:
+    """Box and swizzle of a map for such copies."""
+    refuse(why_no_counter(load.operation))
+    refuse(read_ahead_hazard(kernel_of(load.operation), [load.src], "the kernel"))
+    box, swizzle = box_of(buffer)
     row = next(d for d, parts in enumerate(buffer.layout.dims) if parts[0][1] == 1)
     if contiguous_dim(load.src, dims) != row:
-        return "its buffer is contiguous along another dimension than the array"
-    reason = why_no_tensor_map(load.src, dims, boxed[0], facts, context.target, offsets=offsets)
-    return boxed if reason is None else reason
+        raise Refusal("its buffer is contiguous along another dimension than the array")
+    refuse(why_no_tensor_map(load.src, dims, box, facts, context.target, offsets=offsets))
+    return box, swizzle
 
 
-def box_of(buffer: BufferType) -> tuple[tuple[int, ...], str] | str:
-    """The box and swizzle whose copies fill a buffer densely, or why there are none."""
+def box_of(buffer: BufferType) -> tuple[tuple[int, ...], str]:
+    """The box and swizzle whose copies fill a buffer densely."""
     swizzle = _swizzle_name(buffer.layout)
     if swizzle is None:
-        return "its buffer has a swizzle that the copy engine does not"
+        raise Refusal("its buffer has a swizzle that the copy engine does not")
     rows = [d for d, parts in enumerate(buffer.layout.dims) if parts[0][1] == 1]
     if len(rows) != 1:
-        return "its buffer has no contiguous dimension"
+        raise Refusal("its buffer has no contiguous dimension")
     (row,) = rows
     pitch = buffer.layout.dims[row][0][0]
     span = SWIZZLE_BYTES[swizzle]
     if (span and pitch * buffer.element_bytes != span) or pitch > MOST_BOX:
-        return "the rows of its buffer are no rows of a box"
+        raise Refusal("the rows of its buffer are no rows of a box")
     box, step = [pitch if d == row else 0 for d in range(len(buffer.shape))], pitch
     # Of two dimensions with one stride the first has one element.
     for d in sorted(range(len(buffer.shape)), key=lambda d: buffer.layout.dims[d][0][::-1]):
@@ -175,7 +161,7 @@ def box_of(buffer: BufferType) -> tuple[tuple[int, ...], str] | str:
             continue
         parts = buffer.layout.dims[d]
         if len(parts) != 1 or parts[0][1] != step:
-            return "its buffer is padded"
+            raise Refusal("its buffer is padded")
         step *= parts[0][0]
         box[d] = next(n for n in range(min(parts[0][0], MOST_BOX), 0, -1) if parts[0][0] % n == 0)
     return tuple(box), swizzle
@@ -234,7 +220,8 @@ def _first_product(copy: TensorCopy) -> int | None:
     """The number in the load's block of the first matrix instruction that reads what a copy
     brings."""
     found = readers(copy.store.dst)
-    fragments = [op for reader in found for op in products_of(reader) if _takes_fragments(op)]
+    products = [op for reader in found for op in products_of(reader)]
+    fragments = [view.operation for view in of_kind(products, MmaOp)]
     reading = [*(reader.operation for reader in found), *fragments]
     return next(
         (
@@ -246,14 +233,8 @@ def _first_product(copy: TensorCopy) -> int | None:
     )
 
 
-def _takes_fragments(op: ir.Operation) -> bool:
-    return isinstance(op.opview, MmaOp)
-
-
 def _is_between(op: ir.Operation) -> bool:
-    scalar = op.name.startswith("arith.") and not isinstance(
-        op.results[0].type, ir.RankedTensorType
-    )
+    scalar = op.name.startswith("arith.") and not is_tile(op.results[0])
     return scalar or op.name in ("gpu_tile.alloc", "memref.dim", "tile.transpose")
 
 

@@ -59,9 +59,8 @@ class IssuedProduct:
 
     def needed_to_issue(
         self, body: ir.Block, counters: dict[int, int], given: Sequence[ir.Value]
-    ) -> list[ir.Operation] | str:
-        """The ops of the body up to its issue that it needs beside the tiles `given`, in order; or
-        why it cannot be issued elsewhere."""
+    ) -> list[ir.Operation]:
+        """The ops of the body up to its issue that it needs beside the tiles `given`, in order."""
         tiles = [value for value in given if not is_buffer(value)]
         return needed_to_issue([self.multiply.operation], body, counters, tiles, _ISSUING)
 
@@ -95,7 +94,10 @@ def find_product(multiply: WgmmaOp, body: ir.Block) -> IssuedProduct | None:
 
 class LoopRewrite:
     """Puts a branch for at least one iteration in the place of a loop (scf.for), with what
-    `_iterations` writes there."""
+    `_iterations` writes there. The report says `CHOSEN` of it, and `WHY`."""
+
+    CHOSEN = "rotated"
+    WHY = ""
 
     def __init__(self, loop: ir.Operation) -> None:
         self._loop, self._body = loop, loop.regions[0].blocks[0]

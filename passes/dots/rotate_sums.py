@@ -45,6 +45,7 @@ from tilec.passes.dots.issued_products import IssuedProduct, LoopRewrite, find_p
 from tilec.passes.rewriting.control import either, for_loop
 from tilec.passes.rewriting.loops import clone_mapped, find_loops, terminator
 from tilec.passes.rewriting.op_tables import OpSet
+from tilec.passes.rewriting.refusals import Refusal, refuse
 from tilec.passes.rewriting.scalars import binary, less
 from tilec.passes.rewriting.walk import kernel_of, role_of
 
@@ -55,34 +56,29 @@ and ptxas spills nothing."""
 Values = dict[ir.Value, ir.Value]
 
 
-def rotate_sums(loop: ir.Operation, context: PassContext) -> str | None:
-    """Rewrites a loop with one product whose result it adds up. None if that was done, else why it
-    was not, "" where the loop has no such product."""
+def plan_rotated_sum(loop: ir.Operation, context: PassContext) -> LoopRewrite | None:
+    """How a loop with one product whose result it adds up rotates; None where it has no such."""
     body = loop.regions[0].blocks[0]
     multiplies = products_of(body)
     if len(multiplies) != 1:
-        return ""
+        return None
     product = find_product(multiplies[0], body)
     if product is None or not product.starts_from_constant:
-        return ""
+        return None
     if not product.releases or not product.turns or not is_buffer(product.multiply.lhs):
-        return "the product reads buffers of no ring"
+        raise Refusal("the product reads buffers of no ring")
     if min(turn.slots for turn in product.turns) < 2:
-        return "the product reads the only slot of a ring"
+        raise Refusal("the product reads the only slot of a ring")
     if len(find_loops(loop)) > 1:
-        return "a loop inside it takes longer than the product, and would be there five times"
+        raise Refusal(
+            "a loop inside it takes longer than the product, and would be there five times"
+        )
     if any(use.owner.operation == terminator(body) for use in product.wait.result.uses):
-        return "the loop carries a product as it is"
+        raise Refusal("the loop carries a product as it is")
     counters = constant_steps(loop)
     early = product.needed_to_issue(body, counters, ())
-    if isinstance(early, str):
-        return early
-    if reason := _why_no_room(loop, product, context):
-        return reason
-    why = "tensor cores multiply while threads add up the product before"
-    context.report.add("matrix instructions", loop, "a product under the next one", why)
-    _Rewrite(loop, product, early, counters).run()
-    return None
+    refuse(_why_no_room(loop, product, context))
+    return _Rewrite(loop, product, early, counters)
 
 
 def _why_no_room(loop: ir.Operation, product: IssuedProduct, context: PassContext) -> str | None:
@@ -101,6 +97,9 @@ def _why_no_room(loop: ir.Operation, product: IssuedProduct, context: PassContex
 
 class _Rewrite(LoopRewrite):
     """Rewrites one loop: its start, the loop, what is left."""
+
+    CHOSEN = "a product under the next one"
+    WHY = "tensor cores multiply while threads add up the product before"
 
     def __init__(
         self,

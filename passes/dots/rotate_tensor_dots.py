@@ -68,14 +68,15 @@ from tilec.passes.rewriting.loops import (
     without_iteration_argument,
 )
 from tilec.passes.rewriting.op_tables import OpSet, order_of
+from tilec.passes.rewriting.refusals import attempt
 from tilec.passes.rewriting.scalars import binary, constant, less
 from tilec.passes.rewriting.walk import alloc_of, users_of
 
 
 def rotate_tensor_dots(loop: ir.Operation, context: PassContext) -> None:
     """Rotates one loop, if it has products to be issued ahead."""
-    found = find_rotation(loop, context)
-    if isinstance(found, Rotation):
+    found, refused = attempt(find_rotation, loop, context)
+    if found is not None:
         how = "into another slot" if found.slots > 1 else "when this one's was loaded"
         why = (
             f"products run while threads work: the next iteration's is issued {how}, "
@@ -84,8 +85,8 @@ def rotate_tensor_dots(loop: ir.Operation, context: PassContext) -> None:
         kept = [f"one is awaited in its own: {reason}" for reason in found.kept]
         context.report.add("matrix instructions", loop, "rotated", "; ".join([why, *kept]))
         _rewrite(loop, found)
-    elif found is not None:
-        context.report.add("matrix instructions", loop, "not rotated", found)
+    elif refused:
+        context.report.add("matrix instructions", loop, "not rotated", refused)
 
 
 def _rewrite(loop: ir.Operation, rotation: Rotation) -> None:
@@ -170,7 +171,6 @@ def _issue_ahead(loop: ir.Operation, moved: OpSet, place: ir.Operation) -> None:
     induction, *carried = body.arguments
     steps = constant_steps(loop)
     needed = needed_to_issue(list(moved), body, steps, (), ISSUING_OPS)
-    assert not isinstance(needed, str)
     with ir.InsertionPoint(loop), loop.location:
         first = dict(zip([induction, *carried], [lower, *inits], strict=True))
         _issue_if(less(lower, upper), needed, first)

@@ -34,6 +34,7 @@ from tilec.passes.analysis.lifetimes import Allocation, find_tensor_allocations
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.contract import PassContext
 from tilec.passes.rewriting.loops import enclosing_ops, is_inside, terminator
+from tilec.passes.rewriting.refusals import Refusal, attempt, refuse
 from tilec.passes.rewriting.scalars import truth_of
 from tilec.passes.rewriting.walk import alloc_of, kernel_of, users_of
 
@@ -86,8 +87,8 @@ class Rotation:
     kept: list[str]
 
 
-def find_rotation(loop: ir.Operation, context: PassContext) -> Rotation | str | None:
-    """Finds what rotates in a loop, or why nothing does; None where no product could."""
+def find_rotation(loop: ir.Operation, context: PassContext) -> Rotation | None:
+    """Finds what rotates in a loop; None where no product could."""
     body = loop.regions[0].blocks[0]
     multiplies = of_kind(body.operations, Tcgen05MmaOp)
     products = [_product(multiply, body) for multiply in multiplies]
@@ -96,25 +97,27 @@ def find_rotation(loop: ir.Operation, context: PassContext) -> Rotation | str | 
     if not fresh:
         return None
     if len(known) < len(products):
-        return "a product is not issued and awaited in one place"
+        raise Refusal("a product is not issued and awaited in one place")
     if any(
         isinstance(copy.dst.owner.opview, SlotOp) for copy in of_kind(body.operations, ThreadCopy)
     ):
-        return "threads copy into slots that a product awaited later would still read"
+        raise Refusal("threads copy into slots that a product awaited later would still read")
     refused = [_refused_ahead(product, body, loop) for product in fresh]
     early = [p for p, why in zip(fresh, refused, strict=True) if why is None]
     if not early:
-        return refused[0]
+        refuse(refused[0])
     for product in early:
         product.releases = [r for r in product.releases if not _is_read_late(r, early)]
     if _waits_for_only_slot(early):
-        return "products read the only slot of one ring"
+        raise Refusal("products read the only slot of one ring")
     slots = _slots(loop, early, context)
     if not slots:
-        return f"its sums and operands take more than {COLUMNS} columns of tensor memory at once"
-    others = [_deferred(product, loop) for product in known if product not in early]
-    late = [found for found in others if isinstance(found, Deferred)]
-    return Rotation(early, late, slots, [found for found in others if isinstance(found, str)])
+        raise Refusal(
+            f"its sums and operands take more than {COLUMNS} columns of tensor memory at once"
+        )
+    others = [attempt(_deferred, product, loop) for product in known if product not in early]
+    late = [found for found, _ in others if found is not None]
+    return Rotation(early, late, slots, [why for _, why in others if why])
 
 
 def _overwrites(multiply: Tcgen05MmaOp) -> bool:
@@ -155,8 +158,8 @@ def _refused_ahead(product: Product, body: ir.Block, loop: ir.Operation) -> str 
     if not whole or others != 1:
         return "its sum goes on elsewhere"
     given = [product.multiply.acc]
-    needed = needed_to_issue(product.issued, body, constant_steps(loop), given, ISSUING_OPS)
-    return needed if isinstance(needed, str) else None
+    steps = constant_steps(loop)
+    return attempt(needed_to_issue, product.issued, body, steps, given, ISSUING_OPS)[1] or None
 
 
 def _is_read_late(release: RingReleaseOp, early: Sequence[Product]) -> bool:
@@ -196,9 +199,8 @@ def _rounded(each: Allocation) -> int:
     return -(-each.size // each.alignment) * each.alignment
 
 
-def _deferred(product: Product, loop: ir.Operation) -> Deferred | str | None:
-    """A product that the next iteration can wait for; why that cannot be, or None: it has nothing
-    to gain."""
+def _deferred(product: Product, loop: ir.Operation) -> Deferred | None:
+    """A product that the next iteration can wait for; None: it has nothing to gain."""
     found = _stores_and_load(product.multiply, loop)
     # Without stores nothing keeps the thread that issues from running two phases ahead of others.
     if found is None or not found[0]:
@@ -206,7 +208,7 @@ def _deferred(product: Product, loop: ir.Operation) -> Deferred | str | None:
     stores, load = found
     body = loop.regions[0].blocks[0]
     if _given_back_behind(product, body):
-        return "threads give back behind it what it reads"
+        raise Refusal("threads give back behind it what it reads")
     uses = [] if load is None else [use.owner.operation for use in load.result.uses]
     goes_on = load is None or uses == [terminator(body)]
     return Deferred(product, stores, load) if goes_on else None

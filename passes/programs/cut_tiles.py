@@ -22,6 +22,7 @@ from tilec.dialects.effects import SIDE_EFFECTS, whole_of
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import is_tile, shape
 from tilec.passes.analysis.vector_width import contiguous_dim
+from tilec.passes.rewriting.refusals import Refusal
 from tilec.passes.rewriting.walk import all_ops, find_ops
 
 Writer = tile.StoreOp | tile.ScatterOp
@@ -124,21 +125,21 @@ def _reshaped(op: tile.ReshapeOp, dim: int) -> list[tuple[ir.Value, int]] | None
     return [(op.src, own[others.index(dim)])]
 
 
-def find_cut(sums: Sequence[ir.Value], rest: Sequence[ir.Operation], parts: int) -> Cut | str:
+def find_cut(sums: Sequence[ir.Value], rest: Sequence[ir.Operation], parts: int) -> Cut:
     """The stripes in which CTAs have `sums`, so that they do the `rest` of the kernel each for its
-    own; or what keeps them from it. Along which axis: rows stay whole in memory, if they can."""
+    own. Along which axis: rows stay whole in memory, if they can."""
     effects = [one for op in rest for one in find_ops(op, *SIDE_EFFECTS)]
     if effects:
-        return f"stripes of the sum have no '{effects[0].name}' of their own"
+        raise Refusal(f"stripes of the sum have no '{effects[0].name}' of their own")
     stores = stores_of(rest)
     if not all(_is_in_branches(store.operation, rest) for store in stores):
-        return "what is behind the loop stores in another loop"
+        raise Refusal("what is behind the loop stores in another loop")
     if not all(_is_read_alike(store, rest) for store in stores):
-        return "what is behind the loop reads elsewhere in an array that it writes"
+        raise Refusal("what is behind the loop reads elsewhere in an array that it writes")
     found = [_cut_along(axis, sums, rest, stores, parts) for axis in range(len(shape(sums[0])))]
     cuts = [(torn, cut) for torn, cut in filter(None, found)]
     if not cuts:
-        return f"what is behind the loop does not come in {parts} stripes of the sum"
+        raise Refusal(f"what is behind the loop does not come in {parts} stripes of the sum")
     return min(cuts, key=lambda each: each[0])[1]
 
 

@@ -17,6 +17,7 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.demands.kernels import is_in_line, stripes_of, teams_of
 from tilec.passes.programs.cut_tiles import find_cut
 from tilec.passes.rewriting.loops import carried_by, inits_of, trips_of, yielded_by
+from tilec.passes.rewriting.refusals import attempt
 from tilec.passes.rewriting.scalars import is_zero
 from tilec.passes.rewriting.walk import find_ops, kernel_of
 from tilec.terms.demands import SUM_PARTS
@@ -89,8 +90,7 @@ def why_whole(function: ir.Operation, target: Target, parts: int) -> str | None:
     seen = _why_seen(function, loop)
     if seen is not None:
         return seen
-    cut = find_cut(list(loop.results), ops_behind(loop), parts)
-    return cut if isinstance(cut, str) else None
+    return attempt(find_cut, list(loop.results), ops_behind(loop), parts)[1] or None
 
 
 def ops_behind(loop: ir.Operation) -> list[ir.Operation]:

@@ -72,6 +72,7 @@ from tilec.passes.rewriting.loops import (
     why_no_counter,
 )
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
+from tilec.passes.rewriting.refusals import Refusal, attempt, refuse
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.roles.program_slice import Slice
 
@@ -125,8 +126,8 @@ def worthwhile_fills(
     rest = [store for store in _operand_fills(block) if store not in taken]
     computes = context.target.supports(Feature.WGMMA)
     for store in rest:
-        found = _fill(function, store, facts, context)
-        if isinstance(found, str):
+        found, _ = attempt(_fill, function, store, facts, context)
+        if found is None:
             return []
         if found.load is None and not (computes and _from_vectors(function, store, facts)):
             return []
@@ -168,9 +169,9 @@ def fill_by_roles(
         block, loads = store.operation.block, loads_for(function, store)
         if not any(load.operation.block == block for load in loads):
             continue  # computed here, or the same in every iteration
-        found = _fill(function, store, facts, context)
-        if isinstance(found, str):
-            context.report.add("producer", store.operation, "no", found)
+        found, why = attempt(_fill, function, store, facts, context)
+        if found is None:
+            context.report.add("producer", store.operation, "no", why)
         else:
             plans.setdefault(block, []).append(found)
             kept += [op.operation for op in loads if found.load is None or op != found.load]
@@ -187,13 +188,13 @@ def loads_for(function: ir.Operation, store: BufferStoreOp) -> list[Read]:
 
 def _fill(
     function: ir.Operation, store: BufferStoreOp, facts: Divisibility, context: PassContext
-) -> _RoleFill | str:
-    """Plans how a load role fills a buffer, or says why it cannot."""
+) -> _RoleFill:
+    """Plans how a load role fills a buffer."""
     if is_tensor_buffer(store.dst):
-        return "its product reads it from tensor memory, which the warps that compute fill"
-    reason = Slice(function, [store.operation], tiles=True).refusal
-    reason = reason or _hazard(function, store.operation, loads_for(function, store))
-    return reason if reason is not None else _planned(store, facts, context)
+        raise Refusal("its product reads it from tensor memory, which the warps that compute fill")
+    refuse(Slice(function, [store.operation], tiles=True).refusal)
+    refuse(_hazard(function, store.operation, loads_for(function, store)))
+    return _planned(store, facts, context)
 
 
 def _is_operand(store: BufferStoreOp, block: ir.Block) -> bool:

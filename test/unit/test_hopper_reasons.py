@@ -15,6 +15,7 @@ from tilec.dialects.context import make_context
 from tilec.dialects.gpu_tile.types import BufferType
 from tilec.hardware.shared_layout import SharedLayout
 from tilec.passes.copies.tensor_copies import box_of
+from tilec.passes.rewriting.refusals import attempt
 
 BF16 = ml_dtypes.bfloat16
 
@@ -136,4 +137,5 @@ BOXES = [
 def test_boxes(dims: tuple, swizzle: tuple | None, expected: object) -> None:
     with make_context(), ir.Location.unknown():
         buffer = BufferType((64, 64), ir.BF16Type.get(), SharedLayout(dims, swizzle))
-        assert box_of(buffer) == expected
+        found, refused = attempt(box_of, buffer)
+        assert (found or refused) == expected
