@@ -19,6 +19,11 @@ def defining_op(value: ir.Value, *names: str) -> ir.Operation | None:
     return op if not names or op.name in names else None
 
 
+def made_by(value: ir.Value, *kinds: type | UnionType) -> Any:
+    """The op that defines a value, as a view, if it is of one of these classes; else None."""
+    return value.owner if isinstance(value.owner, kinds) else None
+
+
 def constant_attribute(value: ir.Value) -> Any:
     """The attribute that an arith.constant gives as a value; None for what is no constant."""
     op = defining_op(value, "arith.constant")
@@ -40,10 +45,11 @@ def only_use(value: ir.Value) -> Any:
     return uses[0] if len(uses) == 1 else None
 
 
-def only_user(value: ir.Value) -> Any:
-    """The op that alone uses a value, once, as a view; None where there is no such."""
-    use = only_use(value)
-    return None if use is None else use.owner.opview
+def only_user(value: ir.Value, *kinds: type | UnionType) -> Any:
+    """The op that alone uses a value, once, as a view; None where there is no such, of one of these
+    classes where some are given."""
+    found = users(value)
+    return found[0] if len(found) == 1 and (not kinds or isinstance(found[0], kinds)) else None
 
 
 def traced(value: ir.Value, *kinds: type | UnionType) -> tuple[list[Any], ir.Value]:

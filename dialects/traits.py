@@ -17,6 +17,9 @@ Place = tuple[ir.Value, str]
 Groups = list[list[ir.Value]]
 """Of an op's operands and results."""
 
+Sources = list[tuple[ir.Value, int]]
+"""Operands that are needed in stripes, each with the axis of it that these lie along."""
+
 
 class Until(Enum):
     """The event that ends what an op does to memory after it was issued."""
@@ -95,6 +98,11 @@ class OpTraits(ir.OpView):
         """The groups of its tiles that want one layout each, the first's of the group."""
         op = self.operation
         return [[*op.results, *op.operands]] if self.ONE_LAYOUT else []
+
+    def stripes(self, axis: int) -> Sources | None:
+        """What of its operands a stripe of its results along an axis is made of; None where stripes
+        do not suffice."""
+        return None
 
     def by_one_thread(self) -> bool:
         """Whether one thread may run the op for all of its role."""

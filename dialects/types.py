@@ -38,10 +38,19 @@ def is_array(value: Any) -> bool:
     return isinstance(_type(value), ir.MemRefType)
 
 
+def is_index(value: Any) -> bool:
+    """Whether a value (or type) is an index."""
+    return isinstance(_type(value), ir.IndexType)
+
+
+def is_vector(value: Any) -> bool:
+    """Whether a value (or type) is a vector of LLVM's."""
+    return isinstance(_type(value), ir.VectorType)
+
+
 def is_list(value: Any) -> bool:
     """Whether a value (or type) is a list of arrays."""
-    kind = _type(value)
-    return isinstance(kind, ir.MemRefType) and isinstance(kind.element_type, ir.MemRefType)
+    return is_array(value) and is_array(element(value))
 
 
 def tile(
@@ -86,7 +95,7 @@ def is_integer(element: ir.Type) -> bool:
 
 def bit_width(element: ir.Type) -> int:
     """Bits of a number type; index counts as 64."""
-    return 64 if isinstance(element, ir.IndexType) else element.width
+    return 64 if is_index(element) else element.width
 
 
 def byte_width(element: ir.Type) -> int:

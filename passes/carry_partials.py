@@ -74,6 +74,7 @@ from tilec.passes.rewriting.loops import (
 )
 from tilec.passes.rewriting.scalars import constant, create, is_zero
 from tilec.passes.rewriting.values import again
+from tilec.passes.rewriting.walk import is_of
 
 SUMS = ("arith.addf", "arith.addi")
 IDEMPOTENT = (
@@ -126,9 +127,8 @@ class _Carried:
 
 def _of_tile(loop: ir.Operation, number: int) -> _Carried | None:
     """A tile that is reduced behind the loop."""
-    view = only_user(loop.results[number])
-    combined = _combined(view) if isinstance(view, tile.ReduceOp) else None
-    if not isinstance(view, tile.ReduceOp) or combined is None:
+    view = only_user(loop.results[number], tile.ReduceOp)
+    if view is None or (combined := _combined(view)) is None:
         return None
     partial = _partial_type(view, element(view.inputs[0]))
     way = _way(loop, number, combined)
@@ -189,7 +189,7 @@ def _reductions(
     op = defining_op(value)
     if op is None or op.block != body or only_use(value) is None:
         return None
-    if isinstance(op.opview, tile.ReduceOp):
+    if is_of(op, tile.ReduceOp):
         is_like = _combined(op.opview, is_widened=is_widened) == combined
         return [op.opview] if is_like and _is_worthwhile(op.opview) else None
     if op.name in PASSING:
@@ -309,7 +309,7 @@ def _partial_of(value: ir.Value, found: _Carried) -> ir.Value:
     op = defining_op(value)
     if op is None:
         raise InternalError("a term of what is carried is no reduction")
-    if isinstance(op.opview, tile.ReduceOp):
+    if is_of(op, tile.ReduceOp):
         source = op.opview.inputs[0]
         own = with_element(found.partial, element(source))
         return _reduced(gpu_tile.ThreadReduceOp, [source], op.opview, own)

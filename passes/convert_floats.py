@@ -32,6 +32,7 @@ from collections.abc import Iterator, Sequence
 from mlir import ir
 
 from tilec.dialects.def_use import defining_op
+from tilec.dialects.types import is_vector
 from tilec.hardware.target import Feature
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.math.float8 import (
@@ -77,19 +78,18 @@ def _convert_integers_to_bf16(module: ir.Module, vocabulary: Vocabulary) -> None
 
 def _element_type(value: ir.Value) -> ir.Type:
     found = value.type
-    return found.element_type if isinstance(found, ir.VectorType) else found
+    return found.element_type if is_vector(found) else found
 
 
 def _elements(b: ScalarBuilder, op: ir.Operation) -> list[Scalar]:
     """The operand of `op`, or its elements if it is a vector."""
     operand = op.operands[0]
-    return b.elements(operand) if isinstance(operand.type, ir.VectorType) else [b.wrap(operand)]
+    return b.elements(operand) if is_vector(operand) else [b.wrap(operand)]
 
 
 def _replace(b: ScalarBuilder, op: ir.Operation, values: Sequence[Scalar]) -> None:
     result = op.results[0]
-    is_vector = isinstance(result.type, ir.VectorType)
-    result.replace_all_uses_with(b.vector(values) if is_vector else values[0].value)
+    result.replace_all_uses_with(b.vector(values) if is_vector(result) else values[0].value)
     op.erase()
 
 
@@ -118,7 +118,7 @@ def _common_place(first: Conversion, second: Conversion) -> ir.Operation | None:
         return None
     if first.op.block != second.op.block:
         return None
-    if any(isinstance(each.op.operands[0].type, ir.VectorType) for each in (first, second)):
+    if any(is_vector(each.op.operands[0]) for each in (first, second)):
         return None
     if _is_known_at(second.op.operands[0], first.op):
         return first.op

@@ -50,7 +50,7 @@ from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.dots.issued_products import IssuedProduct, find_product, products_of
 from tilec.passes.rewriting.loops import behind, enclosing_ops, in_block
 from tilec.passes.rewriting.op_tables import OpMap, order_of
-from tilec.passes.rewriting.walk import blocks_in, find_ops, users_of
+from tilec.passes.rewriting.walk import blocks_in, find_ops, is_of, users_of
 from tilec.passes.roles.parts import Part, parts_of
 
 MOST_PENDING = 7
@@ -139,9 +139,9 @@ class _Block:
             return None
         needed = needed_inside([product.multiply.result], self._block)
         for op in needed:
-            if not is_free(op) and not isinstance(op.opview, (RingWaitOp, WgmmaFenceOp, WgmmaOp)):
+            if not is_free(op) and not is_of(op, RingWaitOp, WgmmaFenceOp, WgmmaOp):
                 return None
-            if isinstance(op.opview, RingWaitOp) and self._turns_of(op.opview.ring) > 1:
+            if is_of(op, RingWaitOp) and self._turns_of(op.opview.ring) > 1:
                 return None
         return needed
 
@@ -185,7 +185,7 @@ class _Block:
         """Rule 3."""
         ops, order = [view.operation for view in self._block.operations], self._order()
         at = order[product.wait]
-        stops = [n for n, op in enumerate(ops) if isinstance(op.opview, RingWaitOp)]
+        stops = [n for n, op in enumerate(ops) if is_of(op, RingWaitOp)]
         stops += [len(ops) - 1, *(order[reader] for reader in self._readers(product))]
         for other in self._products:
             if order[other.multiply] > order[product.multiply]:

@@ -53,7 +53,7 @@ from tilec.passes.demands.kernels import has_narrow_indices
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import binary, compare, less, select
-from tilec.passes.rewriting.walk import find_ops, kernel_of
+from tilec.passes.rewriting.walk import find_ops, is_of, kernel_of
 
 
 @kernel_pass(requires=Level.TILE, ensures=None)
@@ -71,15 +71,15 @@ def _dissolve(function: ir.Operation, windows: list[ir.Operation], context: Pass
     signs = Signs()
     accesses = [op for op in find_ops(function, ArrayOp) if op.opview.array in views]
     placed = OpMap((op, places_of(op.opview, views[op.opview.array])) for op in accesses)
-    loads = [op for op in accesses if isinstance(op.opview, LoadOp)]
+    loads = [op for op in accesses if is_of(op, LoadOp)]
     needed = OpMap((op, _needed(op.opview, placed)) for op in loads)
     written = written_arrays(function)
     for op in accesses:
         access, view = op.opview, views[op.opview.array]
         with ir.InsertionPoint(op), op.location:
-            if isinstance(access, Indexed):
+            if access.rectangle is None:
                 _index(access, view, signs)
-            elif isinstance(access, StoreOp):
+            elif not access.is_load:
                 _store(access, view, placed[op], signs)
             elif whole_of(view.array) in written:
                 _load_inside(access, view, placed[op], signs)

@@ -39,6 +39,7 @@ from collections.abc import Callable, Iterator, Sequence
 from mlir import ir
 from mlir.dialects import math
 
+from tilec.dialects.types import is_vector
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.math import classification
 from tilec.passes.math.expansions import DIRECT, EXPANSIONS
@@ -144,7 +145,7 @@ class _Expander:
     def _is_full_division(self, op: ir.Operation, flags: frozenset[str]) -> bool:
         """Whether div.full shall stand for this division: f64 has none, afn has a faster one."""
         found = op.results[0].type
-        element = found.element_type if isinstance(found, ir.VectorType) else found
+        element = found.element_type if is_vector(found) else found
         return "arcp" in flags and "afn" not in flags and not isinstance(element, ir.F64Type)
 
     def _direct(self, name: str, op: ir.Operation) -> ir.Value:
@@ -178,7 +179,7 @@ class _Expander:
         """Applies `rule` to the operands of `op`, or to each element of one-dimensional vectors."""
         operands = list(op.operands)
         vector_type = operands[0].type
-        if not isinstance(vector_type, ir.VectorType) or vector_type.rank != 1:
+        if not is_vector(vector_type) or vector_type.rank != 1:
             self._check_types(op, [operand.type for operand in operands])
             return rule(b, *map(b.wrap, operands)).value
         self._check_types(op, [ir.VectorType(o.type).element_type for o in operands])

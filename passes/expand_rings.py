@@ -75,7 +75,7 @@ from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import behind, enclosing_ops
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import negated
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import find_ops, is_of, kernels
 
 
 @tile_pass(
@@ -226,7 +226,7 @@ class _Expansion:
 def _behind_slots(turn: ir.Operation) -> ir.Operation:
     """The first op behind a turn that does more than say where its slots lie."""
     op = behind(turn)
-    while isinstance(op.opview, SlotOp):
+    while is_of(op, SlotOp):
         op = behind(op)
     return op
 

@@ -60,6 +60,7 @@ from tilec.passes.layouts.maps import widened
 from tilec.passes.layouts.operand_numbers import separate_operand_numbers
 from tilec.passes.layouts.product_rows import keeps_rows, reduces_rows
 from tilec.passes.rewriting.op_tables import OpMap
+from tilec.passes.rewriting.walk import is_of
 
 
 @kernel_pass(requires=Level.SELECTED, ensures=Level.LAYOUTS)
@@ -93,9 +94,7 @@ def _accesses(
     shifted: OpMap[ShiftedLoad],
     context: PassContext,
 ) -> list[Access]:
-    return [
-        _access(op, facts, shifted.get(op), context) for op in ops if isinstance(op.opview, ArrayOp)
-    ]
+    return [_access(op, facts, shifted.get(op), context) for op in ops if is_of(op, ArrayOp)]
 
 
 def _access(
@@ -130,7 +129,7 @@ def _access(
 def _hard_layouts(ops: list[ir.Operation], context: PassContext) -> dict[ir.Value, Layout]:
     hard = {}
     for op in ops:
-        if not isinstance(op.opview, tile.DotOp):
+        if not is_of(op, tile.DotOp):
             continue
         dot = op.opview
         row = find_instruction(dot.options["instruction"])

@@ -53,7 +53,6 @@ from tilec.passes.copies.buffer_fills import (
     Read,
     Uses,
     copy_bytes,
-    dims_of,
     emit_cp_async,
     feeds_tensor_cores,
     uses_of,
@@ -94,7 +93,7 @@ def insert_async_copies(function: ir.Operation, context: PassContext) -> None:
         loop = _loop_of(load.operation)
         if loop is None:
             continue
-        uses = uses_of(load.result, dims_of(load))
+        uses = uses_of(load.result, load.along)
         demanded = _demands_stages(loop) and load.operation.block == loop.regions[0].blocks[0]
         demanded = demanded and not _is_address(load)
         if isinstance(load, tile.GatherOp) and uses.in_registers:
@@ -122,7 +121,7 @@ def _use_tensor_maps(
     and gathers that are left to threads that multiply."""
     by_block: dict[ir.Block, list[Read]] = {}
     for read in reads:
-        fills = uses_of(read.result, dims_of(read)).fills
+        fills = uses_of(read.result, read.along).fills
         if _loop_of(read.operation) is not None and any(
             feeds_tensor_cores(f, context) for f in fills
         ):
@@ -147,7 +146,7 @@ def _use_tensor_maps(
         copies += plan_copies_beside(copies, passed_on, facts, context)
         emit_tensor_copies(copies)
         for load in OpSet(copy.load for copy in copies):
-            _erase(load, uses_of(load.result, dims_of(load)), None)
+            _erase(load, uses_of(load.result, load.along), None)
             gathered = isinstance(load, tile.GatherOp)
             why = "rows follow each other" if gathered else "a tensor map describes the array"
             by = "TMA, in im2col mode" if gathered else "TMA"
@@ -194,7 +193,7 @@ def _plan_block(
 
 def _is_gathered_ahead(gather: tile.GatherOp, facts: Divisibility, context: PassContext) -> bool:
     """Whether a gather is of operands and becomes copies issued ahead."""
-    uses = uses_of(gather.result, dims_of(gather))
+    uses = uses_of(gather.result, gather.along)
     targets = [(buffer_of(fill.store.dst), fill.dims) for fill in uses.fills]
     wanted = any(feeds_tensor_cores(fill, context) for fill in uses.fills)
     return wanted and _bytes_or_reason(gather, uses, targets, False, facts, context)[1] is None
@@ -211,7 +210,7 @@ def _plan_tensor_copies(
     # One slot that nobody refills ahead is slower than cp.async into several.
     forbidden = "warp_specialize=False" if forbids_roles(kernel) else None
     for load in loads:
-        uses = uses_of(load.result, dims_of(load))
+        uses = uses_of(load.result, load.along)
         reason = forbidden or why_no_copy(load, uses, False, VECTOR_BYTES, "")
         for fill in uses.fills if reason is None else ():
             planned, why = attempt(plan_tensor_copy, load, fill.store, fill.dims, facts, context)
@@ -259,11 +258,11 @@ def _copy(
 ) -> ir.Block | None:
     """Makes copies of a load; returns the block that they stand in, None where they cannot be."""
     targets = [(buffer_of(fill.store.dst), fill.dims) for fill in uses.fills]
-    home = next((f.store.dst for f in uses.fills if f.dims == dims_of(load)), None)
+    home = next((f.store.dst for f in uses.fills if f.dims == load.along), None)
     own = None
     if uses.in_registers and home is None and demanded:
         own = buffer_for(load.result)
-        targets.append((own, dims_of(load)))
+        targets.append((own, load.along))
     bytes_, reason = _bytes_or_reason(load, uses, targets, demanded, facts, context)
     if reason is not None:
         context.report.add("asynchronous copy", load.operation, "no", reason)
@@ -273,7 +272,7 @@ def _copy(
     with ir.InsertionPoint(load.operation), load.operation.location:
         if own is not None:
             home = AllocOp.build(results=[own.type()])
-            emit_cp_async(load, home, dims_of(load), bytes_)
+            emit_cp_async(load, home, load.along, bytes_)
         for fill in uses.fills:
             fill.store.dst.owner.operation.move_before(load.operation)
             emit_cp_async(load, fill.store.dst, fill.dims, bytes_, mask)

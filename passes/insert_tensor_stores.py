@@ -24,6 +24,7 @@ from typing import NamedTuple
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import made_by, users
 from tilec.dialects.effects import written_by
 from tilec.dialects.gpu_tile import (
     AllocOp,
@@ -56,7 +57,7 @@ from tilec.passes.programs.sum_parts import comes_in_turns
 from tilec.passes.rewriting.loops import are_alternatives, enclosing_ops, is_program_loop
 from tilec.passes.rewriting.refusals import Refusal, attempt
 from tilec.passes.rewriting.scalars import binary, i32_constant
-from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rewriting.walk import find_ops, is_of
 
 SCATTERED = 1.5
 """Times the requests to L2 of whole rows from which on a store is worth the copy engine. The f32
@@ -93,10 +94,9 @@ def insert_tensor_stores(function: ir.Operation, context: PassContext) -> None:
 def _held(store: tile.StoreOp) -> ir.Value:
     """The tile that a store writes as the threads hold it: in front of a conversion that only
     stores need."""
-    owner, users = store.value.owner, [use.owner.opview for use in store.value.uses]
-    if isinstance(owner, ConvertLayoutOp) and all(isinstance(u, tile.StoreOp) for u in users):
-        return owner.src
-    return store.value
+    convert = made_by(store.value, ConvertLayoutOp)
+    stored = len(users(store.value, tile.StoreOp)) == len(users(store.value))
+    return convert.src if convert is not None and stored else store.value
 
 
 def _scatters(store: tile.StoreOp, facts: Divisibility) -> bool:
@@ -140,7 +140,7 @@ def _only_writes(op: ir.Operation) -> bool:
 def _is_instead(owner: ir.Operation, store: tile.StoreOp) -> bool:
     """Whether `owner` writes in the branch that a program takes where it does not take that of the
     store."""
-    writes = store.dst in written_by(owner.opview) and not isinstance(owner.opview, Atomic)
+    writes = store.dst in written_by(owner.opview) and not is_of(owner, Atomic)
     return writes and are_alternatives(owner.operation, store.operation)
 
 
@@ -153,9 +153,9 @@ def _refusal(
     uses = [owner for use in store.dst.uses if not _is_instead(owner := use.owner, store)]
     others = [owner for owner in uses if not _only_writes(owner)]
     if others:
-        scatters = all(isinstance(owner.opview, tile.ScatterOp) for owner in others)
+        scatters = all(is_of(owner, tile.ScatterOp) for owner in others)
         return f"the kernel also {'scatters into' if scatters else 'reads'} the array"
-    if sum(isinstance(owner.opview, tile.StoreOp) for owner in uses) > 1:
+    if sum(is_of(owner, tile.StoreOp) for owner in uses) > 1:
         return "the kernel stores to the array in several places"
     # The copies of two iterations could arrive in any order; programs write tiles of their own.
     around = enclosing_ops(store.operation)

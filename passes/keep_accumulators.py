@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.def_use import only_use, only_user, users
+from tilec.dialects.def_use import made_by, only_use, only_user, users
 from tilec.dialects.gpu_tile import BufferLoadOp, BufferStoreOp, Tcgen05MmaOp
 from tilec.dialects.types import is_tile
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -74,8 +74,8 @@ def _join(loop: ir.Operation) -> None:
     for view in list(block.operations):
         if not isinstance(view, BufferStoreOp) or not _accumulates(view.dst):
             continue
-        source = view.value.owner
-        if not isinstance(source, BufferLoadOp) or only_use(view.value) is None:
+        source = made_by(view.value, BufferLoadOp)
+        if source is None or only_use(view.value) is None:
             continue
         if source.src.type != view.dst.type or source.operation.block != block:
             continue
@@ -102,11 +102,11 @@ def _find(loop: ir.Operation) -> _Accumulator | None:
     block = loop.regions[0].blocks[0]
     last = terminator(block)
     for number, argument in enumerate(list(block.arguments)[1:]):
-        store = only_user(argument) if is_tile(argument) else None
-        if not isinstance(store, BufferStoreOp) or store.operation.block != block:
+        store = only_user(argument, BufferStoreOp) if is_tile(argument) else None
+        if store is None or store.operation.block != block:
             continue
-        load = last.operands[number].owner
-        if not isinstance(load, BufferLoadOp) or load.src != store.dst:
+        load = made_by(last.operands[number], BufferLoadOp)
+        if load is None or load.src != store.dst:
             continue
         multiplies = users(store.dst, Tcgen05MmaOp)
         alone = len(users(store.dst)) == len(multiplies) + 2 and only_use(load.result) is not None

@@ -58,7 +58,7 @@ from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import settled_arrays
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.refusals import Refusal, attempt
-from tilec.passes.rewriting.walk import all_ops, alloc_of, find_ops, is_pure, role_of
+from tilec.passes.rewriting.walk import all_ops, alloc_of, find_ops, is_of, is_pure, role_of
 
 _SCALAR_OPS = ("memref.dim", "scf.for", "scf.yield", "gpu.yield", "gpu_tile.role")
 
@@ -151,7 +151,7 @@ def _stranger(role: ir.Operation, known: tuple[ir.Operation, ...]) -> str | None
     """An op of a role that is no scalar and not known, by name."""
     for op in all_ops(role, inner_first=True):
         scalar = op.name.startswith("arith.") or op.name in _SCALAR_OPS or is_pure(op)
-        if not (scalar or op in known or isinstance(op.opview, RingAcquireOp)):
+        if not (scalar or op in known or is_of(op, RingAcquireOp)):
             return op.name
     return None
 

@@ -50,7 +50,7 @@ from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.loads_ahead import AheadLoads, ahead_loads, issue_ahead
 from tilec.passes.demands.kernels import lanes_of, programs_per_cta
 from tilec.passes.rewriting.loops import find_loops
-from tilec.passes.rewriting.walk import all_ops
+from tilec.passes.rewriting.walk import all_ops, is_of
 
 MOST_WORDS = 16
 """Registers of a thread for what is on its way: a row of 1024 elements of 2 bytes in a warp."""
@@ -77,7 +77,7 @@ def load_next_programs(function: ir.Operation, context: PassContext) -> None:
 
 def _is_over_programs(loop: ir.Operation) -> bool:
     """Whether a loop begins at the first program of a warp, and holds all that is done for it."""
-    starts = any(isinstance(op.opview, CtaIdOp) for op in ops_behind([loop.operands[0]]))
+    starts = any(is_of(op, CtaIdOp) for op in ops_behind([loop.operands[0]]))
     return starts and not len(loop.results)
 
 

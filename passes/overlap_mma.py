@@ -61,7 +61,7 @@ from tilec.passes.rewriting.loops import behind, carried_by, find_loops, is_insi
 from tilec.passes.rewriting.refusals import Refusal, attempt
 from tilec.passes.rewriting.scalars import binary, less
 from tilec.passes.rewriting.values import replace_op, replace_uses
-from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rewriting.walk import find_ops, is_of
 
 
 @tile_pass(
@@ -156,20 +156,20 @@ def _links(
 ) -> tuple[WgmmaFenceOp, list[WgmmaOp], WgmmaWaitOp] | None:
     """The way of a carried value through a block to the operand of this number of its yield."""
     last = terminator(block)
-    users = [use.owner.opview for use in argument.uses if use.owner.operation.block == block]
-    user = users[0] if len(users) == 1 else None
-    if not isinstance(user, WgmmaFenceOp):
+    inside = [user for user in users(argument) if user.operation.block == block]
+    if len(inside) != 1 or not is_of(inside[0], WgmmaFenceOp):
         return None
-    fence, multiplies = user, []
-    user = only_user(fence.result)
-    while isinstance(user, WgmmaOp) and user.operation.block == block:
+    (fence,), multiplies = inside, []
+    value = fence.result
+    while (user := only_user(value, WgmmaOp)) is not None and user.operation.block == block:
         multiplies.append(user)
-        user = only_user(user.result)
-    if not multiplies or not isinstance(user, WgmmaWaitOp) or user.pending:
+        value = user.result
+    wait = only_user(value, WgmmaWaitOp)
+    if not multiplies or wait is None or wait.pending:
         return None
-    use = only_use(user.result)
+    use = only_use(wait.result)
     yielded = use is not None and use.owner.operation == last and use.operand_number == number
-    return (fence, multiplies, user) if yielded else None
+    return (fence, multiplies, wait) if yielded else None
 
 
 def _releases(

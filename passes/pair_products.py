@@ -32,7 +32,7 @@ from math import prod
 
 from mlir import ir
 
-from tilec.dialects.def_use import of_kind, users
+from tilec.dialects.def_use import made_by, of_kind, users
 from tilec.dialects.gpu_tile import (
     AllocOp,
     ClusterMaskOp,
@@ -136,7 +136,7 @@ def _product(multiply: Tcgen05MmaOp, context: PassContext) -> _Product:
         raise Refusal("the lhs of a product does not follow the CTA's place in the cluster")
     if 0 in axes_of(rhs_load):
         raise Refusal("the rhs of a product depends on the CTA's place in the pair")
-    if not isinstance(rhs_load.map.owner, MakeTensorMapOp):
+    if made_by(rhs_load.map, MakeTensorMapOp) is None:
         raise Refusal("the rhs of a product comes in im2col mode, as a whole")
     _half(rhs)
     return _Product(multiply, pair, lhs, rhs, (lhs_load, rhs_load))
@@ -144,10 +144,10 @@ def _product(multiply: Tcgen05MmaOp, context: PassContext) -> _Product:
 
 def _source(operand: ir.Value) -> tuple[AllocOp, TmaLoadOp]:
     """The ring of an operand and the copy that fills it."""
-    slot = operand.owner
-    if not isinstance(slot, SlotOp) or not isinstance(slot.src.owner, AllocOp):
+    slot = made_by(operand, SlotOp)
+    ring = None if slot is None else made_by(slot.src, AllocOp)
+    if ring is None:
         raise Refusal("an operand lies in no ring")
-    ring = slot.src.owner
     readers = [user for slot in users(ring.result) for user in users(slot.result)]
     loads = of_kind(readers, TmaLoadOp)
     if len(loads) != 1 or len(of_kind(readers, TmaLoadOp, Tcgen05MmaOp)) < len(readers):

@@ -88,7 +88,7 @@ from tilec.passes.rewriting.scalars import (
     select,
     truth_of,
 )
-from tilec.passes.rewriting.walk import all_ops, find_ops
+from tilec.passes.rewriting.walk import all_ops, find_ops, is_of
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS, rings=True)
@@ -166,11 +166,7 @@ def _registers(acc: ir.Value) -> int:
 def _plan(loop: ir.Operation) -> _Plan:
     ops = [view.operation for view in loop.regions[0].blocks[0].operations]
     # Copies into slots are the prologue of a pipelined loop inside this one.
-    copies = [
-        op
-        for op in ops
-        if isinstance(op.opview, ThreadCopy) and not isinstance(op.opview.dst.owner.opview, SlotOp)
-    ]
+    copies = [op for op in ops if is_of(op, ThreadCopy) and not is_of(op.opview.dst.owner, SlotOp)]
     ends = _ends(ops)
     if not copies:
         raise Refusal("the loop holds no asynchronous copy of its own")
@@ -189,7 +185,7 @@ def _ends(ops: list[ir.Operation]) -> list[ir.Operation]:
     """The commits with their wait right behind, as insert-async-copies leaves them."""
     found = []
     for op, following in pairwise(ops):
-        if isinstance(op.opview, CpAsyncCommitOp) and isinstance(following.opview, CpAsyncWaitOp):
+        if is_of(op, CpAsyncCommitOp) and is_of(following, CpAsyncWaitOp):
             found += [op, following]
     return found
 
@@ -229,10 +225,9 @@ def _copy_places(block: ir.Block) -> list[ir.Operation]:
     multiplications but the last, whose time is for the next iteration's first reads; behind its
     wait and slots where it has none."""
     ops = [view.operation for view in block.operations]
-    products = [i for i, op in enumerate(ops) if isinstance(op.opview, MmaOp)]
+    products = [i for i, op in enumerate(ops) if is_of(op, MmaOp)]
     if not products:
-        kinds = (CpAsyncWaitOp, SlotOp)
-        products = [max(i for i, op in enumerate(ops) if isinstance(op.opview, kinds))]
+        products = [max(i for i, op in enumerate(ops) if is_of(op, CpAsyncWaitOp, SlotOp))]
     return [ops[i + 1] for i in products[:-1] or products]
 
 

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, made_by
 from tilec.dialects.gpu_tile import (
     BufferLoadOp,
     CpAsyncCommitOp,
@@ -54,6 +54,7 @@ from tilec.passes.rewriting.loops import (
 )
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, i32_constant
+from tilec.passes.rewriting.walk import is_of
 
 FMA_ACCUMULATORS = 64
 """A thread; with 32 the f32 product of 64x64 tiles lost 6 % on an H200, with 64 it gained 3 %."""
@@ -90,12 +91,12 @@ class _Rotation:
 def _find(loop: ir.Operation) -> _Rotation | None:
     block = loop.regions[0].blocks[0]
     ops = [view.operation for view in block.operations]
-    waits = [op for op in ops if isinstance(op.opview, CpAsyncWaitOp)]
-    products = [number for number, op in enumerate(ops) if isinstance(op.opview, MmaOp)]
+    waits = [op for op in ops if is_of(op, CpAsyncWaitOp)]
+    products = [number for number, op in enumerate(ops) if is_of(op, MmaOp)]
     if len(waits) != 1 or ops[0] != waits[0] or len(products) < 2:
         return None
     first = ops[products[0]].opview
-    commits = [n for n, op in enumerate(ops) if isinstance(op.opview, CpAsyncCommitOp)]
+    commits = [n for n, op in enumerate(ops) if is_of(op, CpAsyncCommitOp)]
     if not commits or commits[-1] > products[-1] or _has_many_threads(first):
         return None
     reads = []
@@ -135,23 +136,22 @@ def _slot_read(
 ) -> tuple[ir.Operation, ir.Operation, ir.Operation] | None:
     """The read of a fragment from a constant place of a slot, its view and its slot."""
     load = defining_op(value)
-    if load is None or load.block != block or not isinstance(load.opview, BufferLoadOp):
+    if load is None or load.block != block or not is_of(load, BufferLoadOp):
         return None
     view = load.opview.src.owner
-    if not isinstance(view.opview, ViewOp) or None in map(constant_of, view.opview.offsets):
+    if not is_of(view, ViewOp) or None in map(constant_of, view.opview.offsets):
         return None
     slot = view.opview.src.owner
-    if not isinstance(slot.opview, SlotOp) or slot.operation.block != block:
+    if not is_of(slot, SlotOp) or slot.operation.block != block:
         return None
-    if not isinstance(slot.opview.index.owner, RingSlotOp):
+    if made_by(slot.opview.index, RingSlotOp) is None:
         return None
     return load, view.operation, slot.operation
 
 
 def _reads_after(ops: list[ir.Operation], block: ir.Block) -> bool:
     return any(
-        isinstance(op.opview, BufferLoadOp) and _slot_read(op.results[0], block) is not None
-        for op in ops
+        is_of(op, BufferLoadOp) and _slot_read(op.results[0], block) is not None for op in ops
     )
 
 

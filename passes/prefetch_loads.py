@@ -80,7 +80,7 @@ from tilec.passes.programs.program_relations import have_uneven_loops, read_thei
 from tilec.passes.rewriting.loops import find_loops, is_inside, is_program_loop
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.unrolling import unroll, write_out
-from tilec.passes.rewriting.walk import find_ops, uses_behind
+from tilec.passes.rewriting.walk import find_ops, is_of, uses_behind
 from tilec.passes.roles.parts import Part, parts_of
 from tilec.passes.roles.registers import COMPUTE_REGISTERS
 
@@ -171,7 +171,7 @@ def _begin_in_memory(found: AheadLoads) -> bool:
     ops = (*found.addresses, *found.loads)
     outside = [v for op in ops for v in op.operands if not is_inside(v, found.loop)]
     deciding = (*found.addresses, *ops_behind([found.loop.operands[0], *outside]))
-    return any(isinstance(op.opview, ArrayOp) for op in deciding)
+    return any(is_of(op, ArrayOp) for op in deciding)
 
 
 def _is_alone(loop: ir.Operation) -> bool:

@@ -48,7 +48,7 @@ from tilec.passes.layouts.maps import broadcast_source
 from tilec.passes.layouts.operand_numbers import name_operand_rows
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.values import again, replace_op
-from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rewriting.walk import find_ops, is_of
 
 _FREE = ("arith.constant", "tensor.splat", "tile.iota")
 _STEPS = 4
@@ -110,14 +110,14 @@ def _makers(
             return False
         if value in found:
             return found[value] == layout
-        if isinstance(op.opview, (tile.LoadOp, tile.GatherOp)):
+        if is_of(op, tile.LoadOp, tile.GatherOp):
             most = min(_ACCESSES, _accesses(layout_of(value), op.opview)) if is_large else _ACCESSES
-            is_allowed = isinstance(op.opview, tile.LoadOp) or not is_large
+            is_allowed = is_of(op, tile.LoadOp) or not is_large
             few = is_allowed and _accesses(layout, op.opview) <= most
             able = (few and not repeated) or name_operand_rows(wanted)
             able = able and not read_ahead_hazard(function, [op.opview.src], "the kernel")
             able = able and all(visit(operand, layout, repeated) for operand in op.operands)
-        elif isinstance(op.opview, tile.BroadcastOp):
+        elif is_of(op, tile.BroadcastOp):
             source = op.opview.src
             able = visit(source, broadcast_source(layout, op.opview.dims, shape(source)), True)
         elif _is_free(value):

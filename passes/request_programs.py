@@ -79,6 +79,7 @@ from tilec.passes.rewriting.loops import (
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.scalars import binary, constant, equal, i32_constant
 from tilec.passes.rewriting.values import replace_op
+from tilec.passes.rewriting.walk import is_of
 
 
 @kernel_pass(
@@ -138,7 +139,7 @@ def _loops_of(function: ir.Operation) -> list[ir.Operation]:
 
 
 def _reader(loop: ir.Operation, warps: int) -> _Reader:
-    role = next((op.opview for op in enclosing_ops(loop) if isinstance(op.opview, RoleOp)), None)
+    role = next((op.opview for op in enclosing_ops(loop) if is_of(op, RoleOp)), None)
     if role is None:
         return _Reader(loop, "warp", warps)
     if role.warps == 1 or runs_in_one_thread(role):

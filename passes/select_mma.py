@@ -59,7 +59,7 @@ def select_mma(function: ir.Operation, context: PassContext) -> None:
     room = _registers_for_products(function, context)
     computed = ComputedOperands(function, context)
     for dot in dots:
-        if isinstance(dot, tile.DotScaledOp):
+        if dot.scales:
             _check_chosen(dot, context)
             continue
         _select(dot, room, computed, context)

@@ -27,7 +27,7 @@ from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import layout_of
-from tilec.dialects.types import bit_width, count_stripes, element, shape
+from tilec.dialects.types import bit_width, count_stripes, element, is_float, shape
 from tilec.hardware.ring_stages import sent_together
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.layouts.buffer_layouts import buffer_for
@@ -87,7 +87,7 @@ def _buffer(value: ir.Value, total: ir.Value, axis: int, free: list[ir.Value]) -
 
 def _total(like: ir.Value, buffer: ir.Value, parts: int) -> ir.Value:
     """Adds up what all CTAs have of this one's stripe."""
-    add = "arith.addf" if isinstance(element(like), ir.FloatType) else "arith.addi"
+    add = "arith.addf" if is_float(element(like)) else "arith.addi"
     total = None
     for number in range(parts):
         slot = gpu_tile.SlotOp.build(buffer, i32_constant(number))

@@ -43,7 +43,7 @@ from tilec.passes.programs.unit_dims import drop_unit_dims
 from tilec.passes.rewriting.loops import find_loops, is_inside
 from tilec.passes.rewriting.scalars import i1_constant, is_zero
 from tilec.passes.rewriting.values import replace_op
-from tilec.passes.rewriting.walk import all_ops, blocks_in, find_ops, is_pure, ops_named
+from tilec.passes.rewriting.walk import all_ops, blocks_in, find_ops, is_of, is_pure, ops_named
 
 _UPSTREAM = "builtin.module(func.func(canonicalize,cse,loop-invariant-code-motion))"
 _LOOPS = ("scf.for", "scf.while")
@@ -228,7 +228,7 @@ def _is_carried(value: ir.Value, block: ir.Block) -> bool:
         return value.owner == block and block.owner.name in _LOOPS
     if op.block != block:
         return False
-    if isinstance(op.opview, DotOp):
+    if is_of(op, DotOp):
         return _is_carried(op.opview.acc, block)
     same = [operand for operand in op.operands if operand.type == value.type]
     return is_elementwise(op) and any(_is_carried(operand, block) for operand in same)

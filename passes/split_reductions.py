@@ -60,7 +60,7 @@ from tilec.passes.rewriting.loops import behind, carried_by
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.scalars import binary, constant
 from tilec.passes.rewriting.values import replace_op
-from tilec.passes.rewriting.walk import find_ops, kernels, ops_named
+from tilec.passes.rewriting.walk import find_ops, is_of, kernels, ops_named
 
 MOST_ROWS_BYTES = 4096
 """Counts of a histogram, a row for each warp: 256 bins of four warps. Not timed: few enough to be
@@ -114,7 +114,7 @@ def _conversions(op: tile.ReduceOp) -> list[gpu_tile.ConvertLayoutOp]:
     """All that is done with a reduction's results, where each thread wants no more of them in one
     other layout: it can read the partials of these as well."""
     uses = [use.owner for value in op.outputs for use in value.uses]
-    found = [use.opview for use in uses if isinstance(use.opview, gpu_tile.ConvertLayoutOp)]
+    found = [use.opview for use in uses if is_of(use, gpu_tile.ConvertLayoutOp)]
     layouts = {layout_of(one.result) for one in found}
     if len(found) < len(uses) or len(layouts) != 1:
         return []

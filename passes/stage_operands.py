@@ -19,6 +19,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import made_by
 from tilec.dialects.gpu_tile import BufferLoadOp, MmaOp, MmaScaledOp
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
 from tilec.dialects.types import bit_width, element, shape, with_element
@@ -125,7 +126,7 @@ def _stage(
 def _is_held(dot: tile.DotOp, whole: OperandLayouts, row: MmaInstruction) -> bool:
     """Whether threads hold the lhs as the instruction reads it, in whole steps, and have registers
     for all fragments of the rhs. What comes from memory goes through buffers, as copies."""
-    loaded = isinstance(dot.lhs.owner, (tile.LoadOp, tile.GatherOp))
+    loaded = made_by(dot.lhs, tile.LoadOp, tile.GatherOp) is not None
     if row.acc_layout is None or row.is_scaled or loaded or shape(dot.lhs)[-1] % row.depth:
         return False
     words = whole.rhs.num_values * bit_width(element(dot.rhs)) // WORD_BITS
@@ -146,10 +147,10 @@ class _Panels:
         In panels as wide as the widest swizzle that its rows in memory are a multiple of: eight
         rows' 16 bytes then lie in different banks, and one ldmatrix reads them at once.
         """
-        load, order = value.owner, [0, 1]
-        if isinstance(load, tile.TransposeOp):
-            order, load = list(load.permutation), load.src.owner
-        if self._facts is None or not isinstance(load, tile.LoadOp) or len(order) != 2:
+        transpose = made_by(value, tile.TransposeOp)
+        order = [0, 1] if transpose is None else list(transpose.permutation)
+        load = made_by(value if transpose is None else transpose.src, tile.LoadOp)
+        if self._facts is None or load is None or len(order) != 2:
             return None
         dims, k_dim = [load.dims[d] for d in order], int(side == "lhs")
         row = contiguous_dim(load.src, dims)

@@ -60,7 +60,7 @@ def _carried(dot: tile.DotOp) -> int | None:
     """The number of the loop-carried value that is the sum of `dot`, and of nothing else; None
     without one."""
     block = dot.operation.block
-    if block.owner.name != "scf.for" or isinstance(dot, tile.DotScaledOp):
+    if block.owner.name != "scf.for" or dot.scales:
         return None
     use = only_use(dot.result)
     if use is None or use.owner.operation != terminator(block) or only_use(dot.acc) is None:

@@ -37,7 +37,7 @@ from tilec.dialects.constraints import ANY, INDEX
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.op import TileOp
 from tilec.dialects.tile import Combining
-from tilec.dialects.types import is_tile, number_type, with_element
+from tilec.dialects.types import is_index, is_tile, number_type, with_element
 from tilec.executable.kernel import INDEX_LIMIT_32, MOST_PROGRAMS
 from tilec.passes.analysis.coordinates import COORDINATE, clamped
 from tilec.passes.analysis.divisibility import constant_of
@@ -53,7 +53,7 @@ from tilec.passes.demands.kernels import (
 from tilec.passes.rewriting.loops import behind, find_loops, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import as_type, binary, constant, create
-from tilec.passes.rewriting.walk import all_ops, blocks_in
+from tilec.passes.rewriting.walk import all_ops, blocks_in, is_of
 
 ITERATIONS_AHEAD = 16
 """How far behind a loop's end its variable may be looked at, by copies that run ahead: more than
@@ -175,7 +175,7 @@ class _Indices:
 
 
 def _is_index(value: ir.Value) -> bool:
-    return isinstance(number_type(value), ir.IndexType)
+    return is_index(number_type(value))
 
 
 def _variable(loop: ir.Operation) -> ir.Value:
@@ -193,7 +193,7 @@ def _groups(function: ir.Operation) -> list[list[ir.Value]]:
             columns = [list(op.results), list(blocks[0].arguments)[1:]]
         elif op.name == "scf.while":
             columns = [list(op.results), list(blocks[1].arguments)]
-        elif isinstance(op.opview, Combining):
+        elif is_of(op, Combining):
             # Several inputs have one type, but for the first.
             mine = [*op.results, *blocks[0].arguments]
             columns = []
@@ -330,7 +330,7 @@ class _Widening:
         blocks = blocks_in(op)
         if op.name == "scf.for":
             kinds = [argument.type for argument in blocks[0].arguments]
-            if isinstance(kinds[0], ir.IndexType):
+            if is_index(kinds[0]):
                 self._coordinates(op, range(2))
             self._match(op, 0, [kinds[0]] * 3 + kinds[1:])
             self._match_yield(op, kinds[1:])

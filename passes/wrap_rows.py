@@ -49,6 +49,7 @@ from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import binary, constant, less, select
+from tilec.passes.rewriting.walk import is_of
 from tilec.passes.rows.row_edits import begin_at, move_columns
 from tilec.passes.rows.row_kernels import Access, RowKernel, find_rows, is_row, row_axis
 from tilec.passes.rows.wrapped_rows import longest_shift, may_wrap, saves_slots
@@ -117,9 +118,9 @@ def _depth(block: ir.Block) -> int:
 
 def _is_free(op: ir.Operation) -> bool:
     """Whether an op gives every element of a row the same, or is an iota, whose users shift it."""
-    if isinstance(op.opview, tile.BroadcastOp):
+    if is_of(op, tile.BroadcastOp):
         return not is_row(op.opview.src)
-    return op.name in ("arith.constant", "tensor.splat") or isinstance(op.opview, tile.IotaOp)
+    return op.name in ("arith.constant", "tensor.splat") or is_of(op, tile.IotaOp)
 
 
 def _wrapped(size: int, columns: ir.Value, by: ir.Value) -> ir.Value:

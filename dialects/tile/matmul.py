@@ -52,6 +52,11 @@ class DotOp(Op, name="dot", pure=True, lowered=False):
     def infer_types(cls, lhs: Any, rhs: Any, acc: Any, **_: Any) -> list[ir.Type]:
         return [acc.type]
 
+    @property
+    def scales(self) -> list[ir.Value]:
+        """The scales of its operands, the lhs's first; none of a plain dot."""
+        return []
+
     def feature(self) -> Feature | None:
         """The feature that the instruction needs, once one is chosen."""
         named = self.options.get("instruction")
@@ -167,6 +172,11 @@ class DotScaledOp(DotOp, name="dot_scaled"):
     @classmethod
     def infer_types(cls, lhs: Any, rhs: Any, acc: Any, *_: Any, **__: Any) -> list[ir.Type]:
         return [acc.type]
+
+    @property
+    def scales(self) -> list[ir.Value]:
+        """See `DotOp`."""
+        return [self.lhs_scale, self.rhs_scale]
 
     @property
     def depth(self) -> int:

@@ -8,9 +8,10 @@ from mlir import ir
 
 from tilec.dialects.attributes import BOOL, INT, INTS, SCALAR, one_of, options
 from tilec.dialects.constraints import ARRAY, INDEX, TILE
+from tilec.dialects.def_use import constant_element
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.tile.dialect import Op
-from tilec.dialects.traits import Groups
+from tilec.dialects.traits import Groups, Sources
 from tilec.dialects.types import byte_width, element, is_float, is_integer, shape, show
 
 CACHE_HINTS = ("evict_first", "evict_last", "no_allocate", "streaming")
@@ -67,6 +68,12 @@ class ArrayOp(Op):
         """The tile that it reads of the array, or writes there."""
         return self.result if self.is_load else self.value
 
+    @property
+    def rectangle(self) -> tuple[ir.Value | int, ...] | None:
+        """Where its rectangle of the array begins, and along which dimensions that lies; None where
+        it touches an element per index."""
+        return None
+
 
 class LoadOp(ArrayOp, name="load", in_thread=True):
     """A rectangular tile of an array, `padding` where it reaches past the array's edge.
@@ -94,6 +101,25 @@ class LoadOp(ArrayOp, name="load", in_thread=True):
             return f"padding has type {self.padding.type}, elements {element(self.result)}"
         return _check_rectangle(self.src, self.result, self.offsets, self.dims)
 
+    @property
+    def rectangle(self) -> tuple[ir.Value | int, ...]:
+        """See `ArrayOp`."""
+        return (*self.offsets, *self.dims)
+
+    @property
+    def along(self) -> tuple[int, ...]:
+        """The dimensions of the array along those of the tile."""
+        return tuple(self.dims)
+
+    @property
+    def outside(self) -> ir.Attribute | None:
+        """The number that elements outside of the array are."""
+        return self.padding
+
+    def stripes(self, axis: int) -> Sources | None:
+        """See `OpTraits`; a load begins anywhere."""
+        return None if self.options.get("wrapped") else []
+
 
 class StoreOp(ArrayOp, name="store"):
     """Writes the part of a tile that lies inside the array; see `load` for the rest.
@@ -110,6 +136,11 @@ class StoreOp(ArrayOp, name="store"):
 
     def check(self) -> str | None:
         return _check_rectangle(self.dst, self.value, self.offsets, self.dims)
+
+    @property
+    def rectangle(self) -> tuple[ir.Value | int, ...]:
+        """See `ArrayOp`."""
+        return (*self.offsets, *self.dims)
 
 
 class WindowOp(Op, name="window", pure=True, one_thread=True, lowered=False):
@@ -243,6 +274,20 @@ class GatherOp(Indexed, name="gather", in_thread=True):
             or _check_elements(self.src, self.other, self.result)
             or check_indexed(self.src, [self.mask, self.other, self.result], self.indices)
         )
+
+    @property
+    def along(self) -> tuple[int, ...]:
+        """The tile's dimensions: each element lies where its own indices say."""
+        return tuple(range(len(shape(self.result))))
+
+    @property
+    def outside(self) -> ir.Attribute | None:
+        """The number that elements outside of the array, or masked, are; None where they differ."""
+        return constant_element(self.other)
+
+    def stripes(self, axis: int) -> Sources:
+        """See `OpTraits`: all that says where elements lie."""
+        return [(source, axis) for source in (self.mask, self.other, *self.indices)]
 
 
 class ScatterOp(Indexed, name="scatter"):

@@ -11,7 +11,7 @@ from tilec.dialects.attributes import BOOL, INT
 from tilec.dialects.constraints import TILE
 from tilec.dialects.op import Attribute, Operand, Region, Result
 from tilec.dialects.tile.dialect import Op
-from tilec.dialects.traits import Groups
+from tilec.dialects.traits import Groups, Sources
 from tilec.dialects.types import element, shape, show, with_shape
 
 
@@ -91,6 +91,10 @@ class ReduceOp(Combining, name="reduce"):
     def alike(self) -> Groups:
         """See `OpTraits`."""
         return [self.inputs, self.outputs]
+
+    def stripes(self, axis: int) -> Sources:
+        """See `OpTraits`."""
+        return [(source, axis + (axis >= self.axis)) for source in self.inputs]
 
     def check(self) -> str | None:
         wrong = check_combination(self.inputs, self.axis, self.body)

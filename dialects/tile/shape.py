@@ -12,7 +12,7 @@ from tilec.dialects.attributes import INT, INTS
 from tilec.dialects.constraints import TILE
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.tile.dialect import Op
-from tilec.dialects.traits import Groups
+from tilec.dialects.traits import Groups, Sources
 from tilec.dialects.types import element, is_integer, shape, show, with_shape
 
 
@@ -41,6 +41,10 @@ class IotaOp(Op, name="iota", pure=True, in_thread=True):
             return f"elements must be integers, found {element(self.result)}"
         return _check_axis(self.axis, len(shape(self.result)))
 
+    def stripes(self, axis: int) -> Sources:
+        """See `OpTraits`."""
+        return []
+
 
 class BroadcastOp(Op, name="broadcast", pure=True, in_thread=True, moves=True):
     """Source dimension i becomes result dimension dims[i]; elements repeat along all others.
@@ -68,6 +72,11 @@ class BroadcastOp(Op, name="broadcast", pure=True, in_thread=True, moves=True):
                 )
         return _check_same_element(self.src, self.result)
 
+    def stripes(self, axis: int) -> Sources:
+        """See `OpTraits`; of what is repeated, nothing."""
+        sizes = shape(self.src)
+        return [(self.src, at) for at, to in enumerate(self.dims) if to == axis and sizes[at] > 1]
+
 
 class ReshapeOp(Op, name="reshape", pure=True, in_thread=True, moves=True):
     """The same elements in row-major order under another shape.
@@ -84,6 +93,21 @@ class ReshapeOp(Op, name="reshape", pure=True, in_thread=True, moves=True):
         if prod(source) != prod(result):
             return f"element counts differ: {show(source)} and {show(result)}"
         return _check_same_element(self.src, self.result)
+
+    def kept_axes(self) -> list[tuple[int, int]]:
+        """The axes of source and result, those of one element left out, that are the same; none
+        where elements get other coordinates."""
+        source, result = (
+            [(axis, size) for axis, size in enumerate(shape(value)) if size > 1]
+            for value in (self.src, self.result)
+        )
+        if [size for _, size in source] != [size for _, size in result]:
+            return []
+        return [(own, other) for (own, _), (other, _) in zip(source, result, strict=True)]
+
+    def stripes(self, axis: int) -> Sources | None:
+        """See `OpTraits`."""
+        return [(self.src, own) for own, to in self.kept_axes() if to == axis] or None
 
 
 class TransposeOp(Op, name="transpose", pure=True, in_thread=True, moves=True):
@@ -110,6 +134,10 @@ class TransposeOp(Op, name="transpose", pure=True, in_thread=True, moves=True):
             return f"result must be {show(expected)}, found {show(result)}"
         return _check_same_element(self.src, self.result)
 
+    def stripes(self, axis: int) -> Sources:
+        """See `OpTraits`."""
+        return [(self.src, self.permutation[axis])]
+
 
 class JoinOp(Op, name="join", pure=True, in_thread=True, moves=True):
     """Concatenates tiles along `axis`; the inverse of `split` for inputs of one type.
@@ -135,6 +163,10 @@ class JoinOp(Op, name="join", pure=True, in_thread=True, moves=True):
         """See `OpTraits`; the first where it is of the rest's size."""
         first, *rest = self.inputs
         return [[*rest, *(v for v in [first] if rest and v.type == rest[0].type)]]
+
+    def stripes(self, axis: int) -> Sources | None:
+        """See `OpTraits`."""
+        return None if axis == self.axis else [(one, axis) for one in self.inputs]
 
     def check(self) -> str | None:
         result, axis = shape(self.result), self.axis
@@ -170,6 +202,10 @@ class SplitOp(Op, name="split", pure=True, moves=True):
     def alike(self) -> Groups:
         """See `OpTraits`."""
         return [self.parts]
+
+    def stripes(self, axis: int) -> Sources | None:
+        """See `OpTraits`."""
+        return None if axis == self.axis else [(self.src, axis)]
 
     def check(self) -> str | None:
         source, axis = shape(self.src), self.axis

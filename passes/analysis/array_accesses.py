@@ -32,6 +32,7 @@ from tilec.dialects.types import is_array, shape
 from tilec.hardware.layout import Layout
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.loops import is_inside
+from tilec.passes.rewriting.walk import is_of
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class ArrayAccess:
             return False
         if not (self.writes or other.writes) or self.op == other.op:
             return False
-        if all(isinstance(access.op.opview, Atomic) for access in (self, other)):
+        if all(is_of(access.op, Atomic) for access in (self, other)):
             return False
         if self.writer is not None and self.writer == other.writer:
             return False

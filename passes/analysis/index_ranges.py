@@ -17,6 +17,7 @@ from tilec.dialects import tile
 from tilec.dialects.predicates import predicate_of
 from tilec.passes.analysis.integer_program import TERMINATORS, Block, IntegerProgram, Step
 from tilec.passes.analysis.intervals import Interval, holds, hull
+from tilec.passes.rewriting.walk import is_of
 
 _ROUNDS = 2
 """How often a loop's carried values are looked at before what still grows counts as anything: once
@@ -116,7 +117,7 @@ class _Evaluation:
         elif step.name == "scf.if":
             passed = [self._block(block) for block in step.blocks]
             self._bind(step.results, [hull(many) for many in zip(*passed, strict=True)])
-        elif isinstance(step.op.opview, tile.Combining):
+        elif is_of(step.op, tile.Combining):
             self._combine(step)
         else:
             for block in step.blocks:

@@ -13,7 +13,7 @@ from tilec.dialects.gpu_tile import LaunchCount
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.dialects.op import TileOp
 from tilec.dialects.tile import GridAxis
-from tilec.dialects.types import number_type, shape
+from tilec.dialects.types import is_index, number_type, shape
 from tilec.executable.grid import GRID_LIMITS
 from tilec.executable.kernel import MOST_PROGRAMS
 from tilec.passes.analysis.divisibility import constant_of, static_sizes
@@ -75,7 +75,7 @@ class IntegerProgram:
         body = function.regions[0].blocks[0]
         self.body = self._read(body)
         for argument in body.arguments:  # launched with what 32 bits hold
-            if isinstance(argument.type, ir.IndexType):
+            if is_index(argument):
                 self.full[self._numbers[argument]] = NARROW
 
     @property
@@ -101,7 +101,7 @@ class IntegerProgram:
 
     def _number(self, value: ir.Value) -> int | None:
         kind = number_type(value)
-        if isinstance(kind, ir.IndexType):
+        if is_index(kind):
             full = ANYTHING
         elif isinstance(kind, ir.IntegerType):
             half = 1 << (kind.width - 1)
@@ -149,7 +149,7 @@ class IntegerProgram:
         if not isinstance(view, TileOp) or isinstance(view, tile.InlinePtxOp):
             return RULES.get(op.name)
         # Another op of ours that gives an index counts something.
-        counts = any(isinstance(value.type, ir.IndexType) for value in op.results)
+        counts = any(is_index(value) for value in op.results)
         return always(NARROW) if counts else None
 
     def _of_grid(self, op: GridAxis, results: Sequence[int | None]) -> Rule | None:

@@ -7,23 +7,23 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, made_by
 from tilec.dialects.gpu_tile import BufferView, RingSlotOp, RingWaitOp, SlotOp
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.loops import in_block, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.refusals import Refusal
+from tilec.passes.rewriting.walk import is_of
 
 
 def ring_turn(operand: ir.Value) -> RingSlotOp | RingWaitOp | None:
     """The turn whose slot an operand lies in."""
-    while isinstance(operand.owner, BufferView):
-        owner = operand.owner
-        turn = owner.index.owner if isinstance(owner, SlotOp) else None
-        if isinstance(turn, (RingSlotOp, RingWaitOp)):
+    while (view := made_by(operand, BufferView)) is not None:
+        turn = made_by(view.index, RingSlotOp, RingWaitOp) if is_of(view, SlotOp) else None
+        if turn is not None:
             return turn
-        operand = owner.src
+        operand = view.src
     return None
 
 
@@ -57,7 +57,7 @@ def needed_to_issue(
         op = pending.pop()
         if op in needed:
             continue
-        if not is_free(op) and not isinstance(op.opview, issuing):
+        if not is_free(op) and not is_of(op, *issuing):
             raise Refusal(f"a product depends on '{op.name}' in its iteration")
         needed.add(op)
         for value in op.operands:
@@ -75,7 +75,7 @@ def needed_to_issue(
 
 def is_free(op: ir.Operation) -> bool:
     """Whether doing an op twice costs next to nothing."""
-    if isinstance(op.opview, (RingSlotOp, BufferView)) or op.name == "arith.constant":
+    if is_of(op, RingSlotOp, BufferView) or op.name == "arith.constant":
         return True
     return op.name.startswith("arith.") and not any(is_tile(v) for v in op.results)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from mlir import ir
 
 from tilec.dialects.def_use import defining_op
-from tilec.dialects.types import is_list
+from tilec.dialects.types import is_index, is_list
 from tilec.passes.analysis.divisibility import constant_of
 
 _FORMULAS: Mapping[str, str] = {
@@ -36,7 +36,7 @@ def text_of(value: ir.Value) -> str | None:
 def described(op: ir.Operation, known: Callable[[ir.Value], str | None]) -> str | None:
     """The index that an op gives as such an expression, where its operands are `known` to be
     some."""
-    if not isinstance(op.results[0].type, ir.IndexType):
+    if not is_index(op.results[0]):
         return None
     if op.name == "arith.constant":
         return str(op.attributes["value"].value)

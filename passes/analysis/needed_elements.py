@@ -19,7 +19,6 @@ from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.tile import (
     BroadcastOp,
     DotOp,
-    DotScaledOp,
     ReduceOp,
     ScanOp,
     StoreOp,
@@ -27,6 +26,7 @@ from tilec.dialects.tile import (
 )
 from tilec.dialects.types import shape
 from tilec.passes.rewriting.loops import is_inside
+from tilec.passes.rewriting.walk import is_of
 
 _CARRYING = ("scf.for", "scf.yield")
 Along = tuple[ir.Value, int]
@@ -54,7 +54,7 @@ def are_needless(
         seen.add((value, along))
         for use in value.uses:
             op = use.owner
-            if isinstance(op.opview, StoreOp):
+            if is_of(op, StoreOp):
                 if not is_left_out(op.opview, along):
                     return False
                 continue
@@ -76,7 +76,7 @@ def _reached(op: ir.Operation, number: int, along: int) -> Iterator[Along | None
         yield None if repeated else (view.result, view.dims[along])
     elif isinstance(view, TransposeOp):
         yield view.result, view.permutation.index(along)
-    elif isinstance(view, DotOp) and not isinstance(view, DotScaledOp):
+    elif is_of(op, DotOp) and not view.scales:
         rank = len(shape(view.result))
         is_summed = (number, rank - along) in ((0, 1), (1, 2))
         yield None if is_summed else (view.result, along)

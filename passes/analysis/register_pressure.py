@@ -31,7 +31,7 @@ from tilec.dialects.gpu_tile.types import (
     tile_of,
 )
 from tilec.dialects.tile import BroadcastOp, GatherOp, LoadOp, ReduceOp, ReshapeOp, TransposeOp
-from tilec.dialects.types import bit_width, element, is_tile
+from tilec.dialects.types import bit_width, element, is_index, is_tile
 from tilec.hardware.sizes import WORD_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import index_run
@@ -125,7 +125,7 @@ def registers_of(value: ir.Value, apart: Collection[ir.Value] = (), index_bits: 
         return int(isinstance(value.type, (ir.IntegerType, ir.IndexType, ir.FloatType)))
     kind = tile_of(value) if is_pending(value) else value
     of = element(kind)
-    bits = index_bits if isinstance(of, ir.IndexType) else bit_width(of)
+    bits = index_bits if is_index(of) else bit_width(of)
     bits = max(32, bits) if value in apart else bits
     return -(-layout_of(kind).num_values * bits // (8 * WORD_BYTES))
 
@@ -367,7 +367,7 @@ class _Pressure:
                 user = use.owner
                 if user.operation.block != block:
                     return self._is_lost(value)
-                if isinstance(user.opview, MmaOp):
+                if is_of(user, MmaOp):
                     continue
                 if user.name not in _CHEAP or user.results[0] in self._lost:
                     return self._is_lost(value)

@@ -19,8 +19,9 @@ from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile import ConvertLayoutOp
 from tilec.dialects.predicates import predicate_of
-from tilec.dialects.types import number_type, shape
+from tilec.dialects.types import is_index, number_type, shape
 from tilec.passes.analysis.divisibility import constant_of, number_of
+from tilec.passes.rewriting.walk import is_of
 
 QUOTIENTS = ("arith.floordivsi", "arith.divsi", "arith.divui")
 """Of numbers that are not negative all the same."""
@@ -85,14 +86,14 @@ def index_sum(value: ir.Value, dims: tuple[int, ...]) -> IndexSum | None:
         return None
     if op.name == "tensor.splat":
         return _scalar_sum(op.operands[0])
-    if isinstance(op.opview, tile.IotaOp):
+    if is_of(op, tile.IotaOp):
         repeated = shape(value)[op.opview.axis] == 1
         return IndexSum(None, 0, (), 0) if repeated else IndexSum(dims[op.opview.axis], 1, (), 0)
     if not _is_exact(value):
         return None
     if op.name in ("arith.addi", "arith.subi", "arith.muli"):
         found = _combined(op.name, *(index_sum(operand, dims) for operand in op.operands))
-        narrow = isinstance(number_type(value), ir.IndexType)
+        narrow = is_index(number_type(value))
         return found if narrow or found is None else replace(found, wide=True)
     return _digit_sum(op, dims)
 
@@ -112,7 +113,7 @@ def _scalar_sum(value: ir.Value) -> IndexSum:
 def _is_exact(tile: ir.Value) -> bool:
     """Whether sums of indices do not wrap in a type: authors compute in i32."""
     kind = number_type(tile)
-    return isinstance(kind, ir.IndexType) or ir.IntegerType(kind).width > 32
+    return is_index(kind) or ir.IntegerType(kind).width > 32
 
 
 def _combined(name: str, one: IndexSum | None, other: IndexSum | None) -> IndexSum | None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op, users
+from tilec.dialects.def_use import defining_op, made_by, users
 from tilec.dialects.effects import read_by, written_by
 from tilec.dialects.gpu_tile import (
     AllocOp,
@@ -250,7 +250,7 @@ def _describe(buffer: ir.Value, layout: Layout | None, *, writes: bool) -> Acces
         layout = None
     offsets: tuple[int, ...] | None = (0,) * len(sizes)
     value, slot = buffer, None
-    while not isinstance(value.owner, AllocOp):
+    while made_by(value, AllocOp) is None:
         view = value.owner
         if isinstance(view, SlotOp):
             slot = _slot(view)
@@ -283,8 +283,8 @@ def _slot(op: SlotOp) -> tuple[ir.Value | None, int, int] | None:
     fixed = constant_of(op.index)
     if fixed is not None:
         return None, fixed, slots
-    turn = op.index.owner
-    if not isinstance(turn, (RingPositionOp, RingTurn)):
+    turn = made_by(op.index, RingPositionOp, RingTurn)
+    if turn is None:
         return None
     counter, distance = _split_sum(turn.count)
     return counter, distance % turn.slots, turn.slots

@@ -14,7 +14,7 @@ from tilec.passes.analysis.divisibility import Divisibility, unbounded_dims, val
 from tilec.passes.analysis.vector_width import contiguous_dim, provable_width
 from tilec.passes.analysis.written_arrays import written_arrays
 from tilec.passes.rewriting.op_tables import OpMap
-from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rewriting.walk import find_ops, is_of
 
 
 @dataclass(frozen=True)
@@ -78,4 +78,4 @@ def _look(op: ir.Operation, facts: Divisibility) -> ShiftedLoad | None:
 def _is_in_registers(tile: ir.Value) -> bool:
     """Whether arithmetic and stores alone take a tile: whatever else does may want it elsewhere."""
     users = [use.owner.operation for use in tile.uses]
-    return all(is_elementwise(op) or isinstance(op.opview, StoreOp) for op in users)
+    return all(is_elementwise(op) or is_of(op, StoreOp) for op in users)

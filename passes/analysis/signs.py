@@ -14,11 +14,11 @@ from mlir import ir
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.op import TileOp
 from tilec.dialects.tile import IotaOp
-from tilec.dialects.types import number_type, shape
+from tilec.dialects.types import is_index, number_type, shape
 from tilec.executable.kernel import MOST_PROGRAMS
 from tilec.passes.analysis.divisibility import number_of
 from tilec.passes.demands.kernels import has_narrow_indices
-from tilec.passes.rewriting.walk import kernel_of
+from tilec.passes.rewriting.walk import is_of, kernel_of
 
 _MOST_ELEMENTS = 2**48
 """No array has more: addresses have 48 or 49 bits, and one that repeats elements is none here."""
@@ -75,11 +75,11 @@ class Signs:
             return True, MOST_PROGRAMS
         if op.name == "memref.dim":
             return True, _MOST_ELEMENTS
-        if isinstance(op.opview, IotaOp):
+        if is_of(op, IotaOp):
             return True, shape(value)[op.opview.axis]
         if op.name in _SAME:
             return self._of_same(op)
-        if op.name not in _RULES or not isinstance(number_type(value), ir.IndexType):
+        if op.name not in _RULES or not is_index(number_type(value)):
             return False, None
         return self._of_arithmetic(op)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.dialects.def_use import made_by
 from tilec.dialects.effects import written_by
 from tilec.dialects.gpu_tile import TensorMapOp, TensorMapStore
 from tilec.dialects.tile import ArrayOp
+from tilec.dialects.types import is_array
 from tilec.passes.rewriting.walk import find_ops
 
 
@@ -20,8 +22,8 @@ def written_arrays(function: ir.Operation) -> list[ir.Value | None]:
 
 def array_of(tensor_map: ir.Value) -> ir.Value | None:
     """The array that a tensor map describes; None where the map is not made in the kernel."""
-    made = tensor_map.owner
-    return made.array if isinstance(made, TensorMapOp) else None
+    made = made_by(tensor_map, TensorMapOp)
+    return None if made is None else made.array
 
 
 def numbers_of_written(function: ir.Operation) -> list[int]:
@@ -29,7 +31,7 @@ def numbers_of_written(function: ir.Operation) -> list[int]:
     that it writes is not known to be an argument."""
     arguments = list(function.regions[0].blocks[0].arguments)
     written = written_arrays(function)
-    arrays = [n for n, a in enumerate(arguments) if isinstance(a.type, ir.MemRefType)]
+    arrays = [n for n, a in enumerate(arguments) if is_array(a)]
     if any(array not in arguments for array in written):
         return arrays
     return [number for number in arrays if arguments[number] in written]

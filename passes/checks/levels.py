@@ -16,19 +16,19 @@ from mlir.dialects import llvm
 
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.constraints import COUNTED, RING
-from tilec.dialects.def_use import constant_attribute, defining_op
+from tilec.dialects.def_use import constant_attribute, defining_op, made_by
 from tilec.dialects.demands import OF_FUNCTIONS, OF_LOOPS, wrong_demand
 from tilec.dialects.elementwise import ELEMENTWISE
 from tilec.dialects.gpu_tile.types import is_ring, layout_of
 from tilec.dialects.inline_text import wrong_constraints, wrong_text
 from tilec.dialects.op import NAMESPACES
-from tilec.dialects.types import encoding, is_tile, shape
+from tilec.dialects.types import encoding, is_array, is_tile, shape
 from tilec.passes.checks.rules import Rule, RulesOf, look_at_all
 from tilec.passes.contract import Level
 from tilec.passes.demands.kernels import is_explicit
 from tilec.passes.layouts.lane_moves import LaneMove, lane_move
 from tilec.passes.layouts.maps import register_permutation
-from tilec.passes.rewriting.walk import kernel_of
+from tilec.passes.rewriting.walk import is_of, kernel_of
 from tilec.terms.demands import Demand
 
 _SCALAR_OPS = {
@@ -156,10 +156,10 @@ def _dynamic_dim(op: ir.Operation) -> str | None:
     source, dimension = op.operands
     known = constant_attribute(dimension)
     made = defining_op(source)
-    if known is None or (made is not None and not isinstance(made.opview, tile.ArrayAtOp)):
+    if known is None or (made is not None and not is_of(made, tile.ArrayAtOp)):
         return "memref.dim needs a kernel argument, or an array of one, and a constant dimension"
     array, number = source.type, known.value
-    if not isinstance(array, ir.MemRefType) or not 0 <= number < array.rank:
+    if not is_array(array) or not 0 <= number < array.rank:
         return f"memref.dim: {array} has no dimension {number}"
     return None
 
@@ -228,8 +228,7 @@ def _has_offset(op: ir.Operation) -> str | None:
 def _known_ring(op: ir.Operation) -> str | None:
     """Passes ask a ring how many slots it has."""
     for value in op.operands:
-        made = value.owner
-        if is_ring(value) and not isinstance(made, gpu_tile.MakeRingOp):
+        if is_ring(value) and made_by(value, gpu_tile.MakeRingOp) is None:
             return "a ring is known by the 'gpu_tile.make_ring' that made it"
     return None
 

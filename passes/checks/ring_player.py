@@ -10,6 +10,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects import gpu_tile
+from tilec.dialects.def_use import made_by
 from tilec.dialects.effects import read_late_by, written_by
 from tilec.dialects.gpu_tile import BufferView, RingHandover, RingTurn, TensorMapLoad
 from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS, THREADS
@@ -281,7 +282,7 @@ class Player(Walk):
     def _bring(
         self, ring: ir.Value, slot: ir.Value, bytes_: int, rank: int, op: ir.Operation
     ) -> None:
-        if isinstance(ring.owner, gpu_tile.MakeRingOp):
+        if made_by(ring, gpu_tile.MakeRingOp) is not None:
             self.cluster.ring(ring, rank).bring(self._slot_of(slot, op).slot, bytes_, op)
 
     def _answer(self, view: gpu_tile.NextProgramReadOp) -> None:

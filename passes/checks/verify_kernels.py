@@ -14,7 +14,7 @@ from mlir import ir
 from tilec.dialects.attributes import BOOL, INT, INTS, STRING, AttributeKind, one_of, options
 from tilec.dialects.demands import OF_PARAMETERS, value_of
 from tilec.dialects.gpu_tile.role import total_warps
-from tilec.dialects.types import is_list
+from tilec.dialects.types import element, is_array, is_index, is_list
 from tilec.executable.grid import compile_grid, compile_sizes
 from tilec.executable.kernel import Parameter
 from tilec.hardware.sizes import WARP_SIZE
@@ -193,17 +193,16 @@ def _wrong_dtype(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | No
     if "tile.dtype" not in given:
         return None
     kind, dtype = _of_one(argument), _OTHERS[given["tile.dtype"].value]
-    is_array = isinstance(kind, ir.MemRefType)
-    if str(kind.element_type if is_array else kind) != dtype.in_ir:
+    if str(element(kind) if is_array(kind) else kind) != dtype.in_ir:
         return f"is {kind}, but 'tile.dtype' is {dtype.mlir}, which is {dtype.in_ir} here"
-    if not is_array and dtype.is_code:
+    if not is_array(kind) and dtype.is_code:
         return f"is a scalar of {dtype.mlir}, which comes in arrays only"
     return None
 
 
 def _wrong_demand(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:
     demands = [name for name in given if name in OF_PARAMETERS]
-    if not demands or isinstance(argument.type, ir.MemRefType):
+    if not demands or is_array(argument):
         return None
     return f"has '{demands[0]}', which is about arrays, but is {argument.type}"
 
@@ -212,7 +211,7 @@ def _wrong_unbounded(argument: ir.Value, given: dict[str, ir.Attribute]) -> str 
     """Of the dimensions whose size nobody compares an index with."""
     if "tile.unbounded" not in given:
         return None
-    if not isinstance(argument.type, ir.MemRefType):
+    if not is_array(argument):
         return f"has unbounded dimensions, which are an array's, but is {argument.type}"
     dims = list(given["tile.unbounded"])
     rank = _of_one(argument).rank
@@ -224,7 +223,7 @@ def _wrong_unbounded(argument: ir.Value, given: dict[str, ir.Attribute]) -> str 
 def _wrong_facts(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:
     if "tile.facts" not in given:
         return None
-    if not isinstance(argument.type, ir.MemRefType):
+    if not is_array(argument):
         return f"has facts, which are about arrays, but is {argument.type}"
     facts = _FACTS.read(given["tile.facts"])
     align = facts.get("align", 1)
@@ -331,7 +330,7 @@ def _grid_parameter(name: str, kind: ir.Type) -> Parameter:
     """A parameter as far as a grid rule sees it: an array's rank, or a scalar."""
     if is_list(kind):
         return Parameter(name, "arrays", str(kind.element_type.element_type))
-    if isinstance(kind, ir.MemRefType):
+    if is_array(kind):
         unknown = (None,) * kind.rank
         return Parameter(name, "array", str(kind.element_type), unknown, unknown)
     return Parameter(name, "scalar", str(kind))
@@ -368,8 +367,8 @@ def _wrong_type(argument: ir.Value) -> str | None:
         if kind.rank != 1 or static_sizes(kind) != [None] or static_strides(kind) != [1]:
             return f"must be a list of any length, memref<?xmemref<...>>, found {kind}"
         return _wrong_place(kind) or _wrong_array(kind.element_type)
-    if not isinstance(kind, ir.MemRefType):
-        known = isinstance(kind, ir.IndexType) or str(kind) in _ELEMENTS
+    if not is_array(kind):
+        known = is_index(kind) or str(kind) in _ELEMENTS
         return None if known else f"must be an array or a number, found {kind}"
     return _wrong_array(kind)
 

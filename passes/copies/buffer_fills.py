@@ -10,7 +10,6 @@ from math import gcd
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import constant_element
 from tilec.dialects.effects import is_fill, is_product
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import (
@@ -33,20 +32,13 @@ from tilec.passes.contract import PassContext
 from tilec.passes.layouts.candidates import blocked_layout
 from tilec.passes.layouts.runs import register_run, shared_width
 from tilec.passes.rewriting.scalars import i1_constant
-from tilec.passes.rewriting.walk import users_of, uses_behind
+from tilec.passes.rewriting.walk import is_of, users_of, uses_behind
 
 SMALLEST_COPY = 4
 """Bytes; PTX ISA 9.0, "cp.async": cp-size is 4, 8 or 16."""
 
 Read = tile.LoadOp | tile.GatherOp
-"""What brings a tile from an array. Its `dims` are a load's dimensions of the array, and a gather's
-of the tile itself."""
-
-
-def dims_of(read: Read) -> tuple[int, ...]:
-    """The dimensions (`Read`) along those of the tile."""
-    gathered = isinstance(read, tile.GatherOp)
-    return tuple(range(len(shape(read.result)))) if gathered else tuple(read.dims)
+"""What brings a tile from an array, whose dimensions are those `along` it."""
 
 
 @dataclass
@@ -132,7 +124,7 @@ def why_no_copy(load: Read, uses: Uses, demanded: bool, bytes_: int, why: str) -
         return "the tile is also used in registers"
     for fill in uses.fills:
         alloc = fill.store.dst.owner
-        if not isinstance(alloc.opview, AllocOp):
+        if not is_of(alloc, AllocOp):
             return "it fills a part of a buffer"
         if sum(is_fill(use.owner.opview) for use in fill.store.dst.uses) > 1:
             return "something else fills its buffer, too"
@@ -157,8 +149,7 @@ def _refused_option(load: Read, bytes_: int) -> str | None:
 
 def _padding(load: Read) -> str | None:
     """The value of elements that lie outside of the array; None where that is zero."""
-    gathered = isinstance(load, tile.GatherOp)
-    padding = constant_element(load.other) if gathered else load.padding
+    padding = load.outside
     if padding is None:
         return "computed"
     # -0.0 has a bit that a zero fill would lose.
@@ -211,7 +202,7 @@ def feeds_tensor_cores(fill: Fill, context: PassContext) -> bool:
     fragments = copies_fragments(context)
     return any(
         reads_for_products(reader)
-        or any(isinstance(p.opview, WgmmaOp) or fragments for p in products_of(reader))
+        or any(is_of(p, WgmmaOp) or fragments for p in products_of(reader))
         for reader in readers(fill.store.dst)
     )
 
@@ -235,7 +226,7 @@ def products_of(op: ir.OpView) -> list[ir.Operation]:
 
     def passed_on(use: ir.OpOperand) -> Iterable[ir.Value]:
         user = use.owner
-        passes = is_elementwise(user.operation) or isinstance(user.opview, tile.TransposeOp)
+        passes = is_elementwise(user.operation) or is_of(user, tile.TransposeOp)
         return filter(is_tile, user.results) if passes else ()
 
     uses = uses_behind(op.result, passed_on)

@@ -28,7 +28,7 @@ from tilec.dialects.types import is_tile
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.contract import PassContext
-from tilec.passes.copies.buffer_fills import Read, dims_of, uses_of, why_no_copy
+from tilec.passes.copies.buffer_fills import Read, uses_of, why_no_copy
 from tilec.passes.copies.tensor_copies import TensorCopy, plan_tensor_copy, why_no_tensor_copy
 from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.rewriting.buffers import stored
@@ -36,7 +36,7 @@ from tilec.passes.rewriting.loops import behind, first_in
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.refusals import attempt
 from tilec.passes.rewriting.values import replace_uses
-from tilec.passes.rewriting.walk import uses_behind
+from tilec.passes.rewriting.walk import is_of, uses_behind
 
 SMALL_PART = 8
 """All such tiles of a block take at most an eighth of what its products read: a slot in eight. Logs
@@ -73,8 +73,8 @@ def read_operands_back(loads: Iterable[Read], facts: Divisibility, context: Pass
     """Has registers read what a product multiplies as it is from the product's buffer, which a
     tensor copy may fill then."""
     for load in loads:
-        uses = uses_of(load.result, dims_of(load))
-        own = next((fill.store for fill in uses.fills if fill.dims == dims_of(load)), None)
+        uses = uses_of(load.result, load.along)
+        own = next((fill.store for fill in uses.fills if fill.dims == load.along), None)
         if not isinstance(load, tile.LoadOp) or not uses.in_registers or own is None:
             continue
         planned = (
@@ -101,7 +101,7 @@ def _becomes_operand(load: tile.LoadOp) -> bool:
 
     def passed_on(use: ir.OpOperand) -> Iterable[ir.Value]:
         op = use.owner.operation
-        passes = is_elementwise(op) or isinstance(op.opview, ConvertLayoutOp)
+        passes = is_elementwise(op) or is_of(op, ConvertLayoutOp)
         return op.results if passes and op.block == block else ()
 
     users = (use.owner.opview for use in uses_behind(load.result, passed_on))
@@ -152,5 +152,5 @@ def _read_back(
         with ir.InsertionPoint(first), value.owner.location:
             loaded = BufferLoadOp.build(filled, results=[value.type])
         replace_uses(uses, loaded)
-        if isinstance(value.owner.opview, ConvertLayoutOp):
+        if is_of(value.owner, ConvertLayoutOp):
             value.owner.operation.erase()

@@ -36,7 +36,7 @@ from tilec.passes.rewriting.loops import clone_mapped
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary
 from tilec.passes.rewriting.values import retype
-from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rewriting.walk import find_ops, is_of
 
 LEAST_VALUES = 16
 """Elements of a thread's piece: with fewer on their way it waits for memory most of the time (16
@@ -104,7 +104,7 @@ def _makers(store: BufferStoreOp) -> list[ir.Operation]:
         op = defining_op(wanted.pop())
         if op is None or op.block != store.operation.block:
             return []
-        if not isinstance(op.opview, LoadOp) and not is_elementwise(op):
+        if not is_of(op, LoadOp) and not is_elementwise(op):
             return []
         found.add(op)
         wanted += [value for value in op.operands if is_tile(value)]
@@ -172,7 +172,7 @@ def _emit_part(
             copy = clone_mapped(op, mapped)
             (made,) = copy.results
             retype(made, tile_type(sizes, element(made), layout))
-            if isinstance(copy.opview, LoadOp):
+            if is_of(copy, LoadOp):
                 _move_on(copy.opview, starts)
         BufferStoreOp.build(mapped[store.value], view_part(store.dst, starts, sizes))
 

@@ -27,7 +27,7 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.def_use import constant_element, defining_op
-from tilec.dialects.types import shape
+from tilec.dialects.types import is_index, shape
 from tilec.hardware.sizes import IM2COL_CORNERS, IM2COL_OFFSETS, MOST_IM2COL_STEP
 from tilec.passes.analysis.divisibility import constant_of, static_strides, unbounded_dims
 from tilec.passes.analysis.launch_texts import name_of, text_of
@@ -164,7 +164,7 @@ def _why_no_walk(found: _Rows, rank: int) -> str | None:
     """Says why the copy engine cannot walk over such rows, where no launch need be asked."""
     signs, row = Signs(), found.row
     scalars = [*row.scalars, *(scalar for count in found.counts for scalar in count[0])]
-    if not all(isinstance(s.type, ir.IndexType) for s in (*scalars, *found.channels.scalars)):
+    if not all(is_index(s) for s in (*scalars, *found.channels.scalars)):
         return "its numbers are computed in other types than indices"
     scalars += [scalar for each in found.between for scalar in each.scalars]
     if row.number < 0 or not all(signs.is_never_negative(s) or never_negative(s) for s in scalars):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.dialects.def_use import made_by
 from tilec.dialects.gpu_tile import MakeTensorMapOp, RingAcquireOp, TmaLoadOp, TmaPairLoadOp
 from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, buffer_of
 from tilec.passes.rewriting.buffers import view_part
@@ -23,14 +24,13 @@ class Part:
 
 def acquired_by(load: TmaLoadOp | TmaPairLoadOp) -> RingAcquireOp | None:
     """The op that acquired the slot which a copy fills."""
-    turn = load.slot.owner
-    return turn if isinstance(turn, RingAcquireOp) else None
+    return made_by(load.slot, RingAcquireOp)
 
 
 def part_of(load: TmaLoadOp | TmaPairLoadOp, parts: int) -> Part | None:
     """A dimension that falls into `parts` of whole boxes: each begins as its buffer does."""
-    made = load.map.owner
-    if not isinstance(made, MakeTensorMapOp):
+    made = made_by(load.map, MakeTensorMapOp)
+    if made is None:
         return None
     buffer = buffer_of(load.dst)
     alignment = max(buffer.alignment_bytes, BOX_ALIGNMENT)

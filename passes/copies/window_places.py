@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from mlir import ir
 
-from tilec.dialects.tile import ArrayOp, Indexed, WindowOp
+from tilec.dialects.tile import ArrayOp, WindowOp
 from tilec.dialects.types import shape
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.signs import Signs
@@ -111,7 +111,7 @@ class Place:
 
 def places_of(access: ArrayOp, view: View) -> list[Place]:
     """Where the tile of a load or a store lies beside each edge; none of an indexed access."""
-    if isinstance(access, Indexed):
+    if access.rectangle is None:
         return []
     sizes, places = shape(access.tile), []
     for edge in view.edges:

@@ -28,7 +28,7 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import traced
+from tilec.dialects.def_use import made_by, traced
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
@@ -142,7 +142,7 @@ def _viewed(load: tile.LoadOp, whole: BufferType) -> ir.Value:
 
 def replace_dot(dot: tile.DotOp, result: ir.Value) -> None:
     """Puts `result` in a dot's place, and erases what made its scales, if nothing else uses it."""
-    scales = [dot.lhs_scale, dot.rhs_scale] if isinstance(dot, tile.DotScaledOp) else []
+    scales = dot.scales
     replace_op(dot, result)
     for value in scales:
         _erase_moves(value)
@@ -150,8 +150,7 @@ def replace_dot(dot: tile.DotOp, result: ir.Value) -> None:
 
 def _erase_moves(value: ir.Value) -> None:
     """Erases the reshapes and transposes that made scales, where nothing uses them any more."""
-    while isinstance(value.owner, _MOVES) and not list(value.uses):
-        op = value.owner
+    while (op := made_by(value, *_MOVES)) is not None and not list(value.uses):
         value = op.src
         op.operation.erase()
 
@@ -159,8 +158,8 @@ def _erase_moves(value: ir.Value) -> None:
 def _loaded_image(value: ir.Value, whole: BufferType, k_dim: int) -> tile.LoadOp | None:
     """The load whose tile, row by row, is the image of the scales that `value` holds."""
     chain, value = traced(value, *_MOVES)
-    load = value.owner
-    if not chain or not isinstance(load, tile.LoadOp) or whole.size_bytes % BOX_ALIGNMENT:
+    load = made_by(value, tile.LoadOp)
+    if not chain or load is None or whole.size_bytes % BOX_ALIGNMENT:
         return None
     for at in product(*map(range, whole.shape)):
         source = at if k_dim else at[::-1]

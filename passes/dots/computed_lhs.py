@@ -36,7 +36,7 @@ from math import prod
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op, traced
+from tilec.dialects.def_use import defining_op, made_by, traced
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import BufferLoadOp, ConvertLayoutOp, WgmmaFenceOp, WgmmaOp
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr
@@ -67,6 +67,7 @@ from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.loops import is_inside, outside_loops
 from tilec.passes.rewriting.scalars import binary, constant
 from tilec.passes.rewriting.values import again
+from tilec.passes.rewriting.walk import is_of
 from tilec.passes.roles.registers import COMPUTE_REGISTERS, plan_roles
 
 
@@ -82,19 +83,27 @@ class Part:
         """The type of this part of `value`."""
         return tile_type(self.sizes, element(value), layout_attr(self.layout))
 
-    def below(self, op: BroadcastOp) -> Part:
-        """The part of a broadcast's source that this part of its result needs."""
-        whole = shape(op.src)
-        ones = [size == 1 for size in whole]
-        sizes = tuple(1 if one else self.sizes[d] for one, d in zip(ones, op.dims, strict=True))
-        origin = tuple(0 if one else self.origin[d] for one, d in zip(ones, op.dims, strict=True))
-        return Part(origin, sizes, broadcast_source(self.layout, op.dims, sizes))
+    def below(self, op: ir.OpView) -> Part:
+        """The part of an op's operands that this part of its result needs."""
+        dims = _dims_in_result(op)
+        if dims is None:
+            return self
+        ones = [size == 1 for size in shape(op.operands[0])]
+        sizes = tuple(1 if one else self.sizes[d] for one, d in zip(ones, dims, strict=True))
+        origin = tuple(0 if one else self.origin[d] for one, d in zip(ones, dims, strict=True))
+        turned = is_of(op.operation, TransposeOp)
+        layout = self.layout.permute(dims) if turned else broadcast_source(self.layout, dims, sizes)
+        return Part(origin, sizes, layout)
 
-    def turned_back(self, permutation: Sequence[int]) -> Part:
-        """The part of the source of a transpose by `permutation` whose transpose this part is."""
-        inverse = [list(permutation).index(d) for d in range(len(permutation))]
-        origin, sizes = (tuple(of[d] for d in inverse) for of in (self.origin, self.sizes))
-        return Part(origin, sizes, self.layout.permute(inverse))
+
+def _dims_in_result(op: ir.OpView) -> Sequence[int] | None:
+    """Of each dimension of a broadcast's or transpose's source, which of the result it is; None for
+    other ops, whose tiles have one shape."""
+    if is_of(op.operation, BroadcastOp):
+        return op.dims
+    if is_of(op.operation, TransposeOp):
+        return [op.permutation.index(d) for d in range(len(op.permutation))]
+    return None
 
 
 MOST_ELEMENTS = 32
@@ -207,8 +216,8 @@ def memory_run(value: ir.Value) -> int | None:
     """The dimension along which a tile's elements neighbour each other in the array that it is
     loaded from, maybe transposed; None where it is not."""
     transposes, value = traced(value, TransposeOp)
-    op = value.owner
-    run = contiguous_dim(op.src, op.dims) if isinstance(op, LoadOp) else None
+    load = made_by(value, LoadOp)
+    run = None if load is None else contiguous_dim(load.src, load.dims)
     for transpose in reversed(transposes) if run is not None else ():
         run = transpose.permutation.index(run)
     return run
@@ -247,15 +256,12 @@ class _Check:
             return "a tile of it comes from another block or iteration"
         if isinstance(op, LoadOp):
             return None if is_thin(value) else self._why_no_copy(op)
-        if isinstance(op, BroadcastOp):
-            in_parts = [in_parts[d] for d in op.dims]
-        elif isinstance(op, TransposeOp):
-            in_parts = [in_parts[op.permutation.index(d)] for d in range(len(sizes))]
-        elif isinstance(op, ConvertLayoutOp):
-            pass
+        dims = _dims_in_result(op)
+        if dims is not None:
+            in_parts = [in_parts[d] for d in dims]
         elif is_elementwise(op.operation) and len(op.operation.results) == 1:
             self.computes = True
-        else:
+        elif not isinstance(op, ConvertLayoutOp):
             return f"'{op.operation.name}' stands between load and product"
         reasons = (self.why_not(operand, in_parts) for operand in op.operation.operands)
         return next((reason for reason in reasons if reason is not None), None)
@@ -313,14 +319,7 @@ class _Write:
             return _load_again(op, part) if is_thin(value) else self._read(op, part)
         if isinstance(op, ConvertLayoutOp):
             return self.part(op.src, part)
-        if isinstance(op, TransposeOp):
-            source = self.part(op.src, part.turned_back(op.permutation))
-            return TransposeOp.build(source, permutation=op.permutation, results=[type_])
-        if isinstance(op, BroadcastOp):
-            return BroadcastOp.build(
-                self.part(op.src, part.below(op)), dims=op.dims, results=[type_]
-            )
-        operands = [self.part(operand, part) for operand in op.operation.operands]
+        operands = [self.part(operand, part.below(op)) for operand in op.operation.operands]
         return again(op.operation, operands, type_)
 
     def _read(self, load: LoadOp, part: Part) -> ir.Value:
@@ -336,7 +335,7 @@ class _Write:
 def _remade(op: ir.Operation, part: Part, type_: ir.Type) -> ir.Value:
     """A constant, a splat or element numbers, for a part."""
     made = again(op, op.operands, type_)
-    start = part.origin[op.opview.axis] if isinstance(op.opview, IotaOp) else 0
+    start = part.origin[op.opview.axis] if is_of(op, IotaOp) else 0
     if not start:
         return made
     return binary("arith.addi", made, constant(type_, start))

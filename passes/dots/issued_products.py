@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.def_use import constant_attribute, defining_op, of_kind, only_use, only_user
+from tilec.dialects.def_use import (
+    constant_attribute,
+    defining_op,
+    made_by,
+    of_kind,
+    only_use,
+    only_user,
+)
 from tilec.dialects.gpu_tile import (
     ConvertLayoutOp,
     RingReleaseOp,
@@ -72,15 +79,15 @@ def products_of(body: ir.Block) -> list[WgmmaOp]:
 
 def starts_from_constant(multiply: WgmmaOp) -> bool:
     """Whether a matrix instruction adds to nothing that was computed."""
-    fence = multiply.acc.owner
-    return isinstance(fence, WgmmaFenceOp) and constant_attribute(fence.acc) is not None
+    fence = made_by(multiply.acc, WgmmaFenceOp)
+    return fence is not None and constant_attribute(fence.acc) is not None
 
 
 def find_product(multiply: WgmmaOp, body: ir.Block) -> IssuedProduct | None:
     """What belongs to a matrix instruction of a block; None where it is not issued and waited
     for in one place."""
-    fence, wait = multiply.acc.owner, only_user(multiply.result)
-    if not isinstance(fence, WgmmaFenceOp) or not isinstance(wait, WgmmaWaitOp) or wait.pending:
+    fence, wait = made_by(multiply.acc, WgmmaFenceOp), only_user(multiply.result, WgmmaWaitOp)
+    if fence is None or wait is None or wait.pending:
         return None
     if any(op.operation.block != body for op in (fence, wait)):
         return None

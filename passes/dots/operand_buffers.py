@@ -13,7 +13,7 @@ from dataclasses import replace
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import users
+from tilec.dialects.def_use import made_by, users
 from tilec.dialects.gpu_tile import BufferStoreOp, ConvertLayoutOp, TransposeViewOp
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
 from tilec.dialects.types import bit_width, byte_width, element, shape
@@ -43,10 +43,11 @@ def staged(
 def _as_loaded(value: ir.Value) -> ir.Value:
     """A tile as a loop loads it, where registers want it converted: a tensor copy may fill the
     buffer then, which registers read, too (`copies/copies_beside.py`)."""
-    convert = value.owner
-    load = convert.src.owner if isinstance(convert, ConvertLayoutOp) else None
-    is_looped = isinstance(load, tile.LoadOp) and innermost_loop(load.operation) is not None
-    return convert.src if is_looped else value
+    convert = made_by(value, ConvertLayoutOp)
+    load = None if convert is None else made_by(convert.src, tile.LoadOp)
+    if load is None or innermost_loop(load.operation) is None:
+        return value
+    return load.result
 
 
 def staged_as(
@@ -76,8 +77,9 @@ def _beside_load(value: ir.Value, place: ir.Operation) -> ir.Operation:
     """Finds where a value is put into its buffer: where an iteration loads it for a product in a
     branch, in front of that branch, beside the load, as what is filled there can be copied ahead.
     Else at `place`."""
-    load = value.owner.src.owner if isinstance(value.owner, tile.TransposeOp) else value.owner
-    if not isinstance(load, tile.LoadOp) or value.owner.operation.block != load.operation.block:
+    transpose = made_by(value, tile.TransposeOp)
+    load = made_by(value if transpose is None else transpose.src, tile.LoadOp)
+    if load is None or value.owner.operation.block != load.operation.block:
         return place
     block, at = load.operation.block, place
     while at.block != block and at.parent.name == "scf.if":
@@ -121,7 +123,8 @@ def _stored(value: ir.Value, wanted: BufferType, place: ir.Operation) -> ir.Valu
 def _transposes(value: ir.Value) -> list[ir.Value]:
     """Lists the matrix that this one is the transpose of, if any, and its own transposes."""
     found = [transpose.result for transpose in users(value, tile.TransposeOp)]
-    return [value.owner.src, *found] if isinstance(value.owner, tile.TransposeOp) else found
+    own = made_by(value, tile.TransposeOp)
+    return found if own is None else [own.src, *found]
 
 
 def _contiguous(value: ir.Value, k_dim: int, row: MmaInstruction) -> int:

@@ -70,7 +70,7 @@ from tilec.passes.rewriting.loops import (
 from tilec.passes.rewriting.op_tables import OpSet, order_of
 from tilec.passes.rewriting.refusals import attempt
 from tilec.passes.rewriting.scalars import binary, constant, less
-from tilec.passes.rewriting.walk import alloc_of, users_of
+from tilec.passes.rewriting.walk import alloc_of, is_of, users_of
 
 
 def rotate_tensor_dots(loop: ir.Operation, context: PassContext) -> None:
@@ -135,7 +135,7 @@ def _place_of_next(body: ir.Block, rotation: Rotation) -> ir.Operation:
         order[in_block(use.owner.operation, body)]
         for product in rotation.early
         for use in product.multiply.acc.uses
-        if isinstance(use.owner.opview, BufferLoadOp)
+        if is_of(use.owner, BufferLoadOp)
     )
     later = [d.product.multiply.operation for d in rotation.late]
     return next((op for op in later if order[op] > loaded), last)
@@ -154,8 +154,8 @@ def _wait_late(turn: RingWaitOp, body: ir.Block) -> None:
 
 def _is_view_of(op: ir.Operation, slot: ir.Value) -> bool:
     """Whether an op is the slot of this number, or a view of that slot."""
-    while isinstance(op.opview, BufferView):
-        if isinstance(op.opview, SlotOp) and op.opview.index == slot:
+    while is_of(op, BufferView):
+        if is_of(op, SlotOp) and op.opview.index == slot:
             return True
         source = defining_op(op.opview.src)
         if source is None:

@@ -59,10 +59,10 @@ def stage_tensor_memory_dot(dot: tile.DotOp, row: MmaInstruction, context: PassC
         if adds:
             BufferStoreOp.build(dot.acc, acc)
         add = i1_constant(adds)
-        if isinstance(dot, tile.DotScaledOp):
+        if dot.scales:
             scales = [
                 stage_scales(dot, value, k_dim, context)
-                for value, k_dim in ((dot.lhs_scale, 1), (dot.rhs_scale, 0))
+                for value, k_dim in zip(dot.scales, (1, 0), strict=True)
             ]
             Tcgen05MmaScaledOp.build(lhs, rhs, acc, add, *scales, instruction=row.name)
         else:

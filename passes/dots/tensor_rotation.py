@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from mlir import ir
 
-from tilec.dialects.def_use import of_kind, users
+from tilec.dialects.def_use import made_by, of_kind, users
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
@@ -36,7 +36,7 @@ from tilec.passes.contract import PassContext
 from tilec.passes.rewriting.loops import enclosing_ops, is_inside, terminator
 from tilec.passes.rewriting.refusals import Refusal, attempt, refuse
 from tilec.passes.rewriting.scalars import truth_of
-from tilec.passes.rewriting.walk import alloc_of, kernel_of, users_of
+from tilec.passes.rewriting.walk import alloc_of, is_of, kernel_of, users_of
 
 ISSUING_OPS = (RingWaitOp, RingHandover, Tcgen05MmaOp)
 _SLOTS = 2
@@ -98,9 +98,7 @@ def find_rotation(loop: ir.Operation, context: PassContext) -> Rotation | None:
         return None
     if len(known) < len(products):
         raise Refusal("a product is not issued and awaited in one place")
-    if any(
-        isinstance(copy.dst.owner.opview, SlotOp) for copy in of_kind(body.operations, ThreadCopy)
-    ):
+    if any(is_of(copy.dst.owner, SlotOp) for copy in of_kind(body.operations, ThreadCopy)):
         raise Refusal("threads copy into slots that a product awaited later would still read")
     refused = [_refused_ahead(product, body, loop) for product in fresh]
     early = [p for p, why in zip(fresh, refused, strict=True) if why is None]
@@ -138,8 +136,8 @@ def _product(multiply: Tcgen05MmaOp, body: ir.Block) -> Product | None:
     done = [publish for publish in published if publish.ring in waits]
     if len(done) != 1 or len(list(done[0].ring.uses)) != 3:
         return None
-    turn = done[0].slot.owner
-    if not isinstance(turn, RingSlotOp) or turn.operation.block != body:
+    turn = made_by(done[0].slot, RingSlotOp)
+    if turn is None or turn.operation.block != body:
         return None
     releases = of_kind(told, RingReleaseOp)
     product = Product(multiply, done[0], waits[done[0].ring], turn, releases)
@@ -152,9 +150,9 @@ def _product(multiply: Tcgen05MmaOp, body: ir.Block) -> Product | None:
 
 def _refused_ahead(product: Product, body: ir.Block, loop: ir.Operation) -> str | None:
     """Says why a product cannot be issued an iteration ahead; None if it can."""
-    acc = product.multiply.acc.owner
+    acc = made_by(product.multiply.acc, AllocOp)
     others = len(users(product.multiply.acc)) - len(users(product.multiply.acc, BufferLoadOp))
-    whole = isinstance(acc, AllocOp) and acc.operation.block == body
+    whole = acc is not None and acc.operation.block == body
     if not whole or others != 1:
         return "its sum goes on elsewhere"
     given = [product.multiply.acc]

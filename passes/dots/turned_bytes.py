@@ -19,7 +19,7 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import of_kind
+from tilec.dialects.def_use import defining_op, of_kind
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import byte_width, element, is_tile, shape
 from tilec.hardware.layout import Layout, Mode, normalize
@@ -28,6 +28,7 @@ from tilec.hardware.sizes import VECTOR_BYTES, WARP_SIZE
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import access_width, contiguous_dim
 from tilec.passes.contract import PassContext
+from tilec.passes.rewriting.walk import is_of
 
 WORD = 4
 """Bytes that a thread loads, and stores, at once at least."""
@@ -57,16 +58,16 @@ def turned_layouts(
 def _loads(value: ir.Value, along_k: int) -> list[tuple[tile.LoadOp, int]]:
     """The loads of whole tiles that an operand is computed from, element by element, each with its
     dimension along k."""
-    op = value.owner
-    if isinstance(op, ir.Block) or not is_tile(value):
+    op = defining_op(value)
+    if op is None or not is_tile(value):
         return []
-    if isinstance(op, tile.LoadOp):
-        return [(op, along_k)]
-    if isinstance(op, tile.TransposeOp):
-        return _loads(op.src, op.permutation[along_k])
-    if not is_elementwise(op.operation):
-        return []
-    return [found for operand in op.operation.operands for found in _loads(operand, along_k)]
+    if is_of(op, tile.LoadOp):
+        return [(op.opview, along_k)]
+    if is_of(op, tile.TransposeOp):
+        sources = op.opview.stripes(along_k)
+    else:
+        sources = [(operand, along_k) for operand in op.operands] if is_elementwise(op) else []
+    return [found for source in sources for found in _loads(*source)]
 
 
 def _lies_across(load: tile.LoadOp, along_k: int, facts: Divisibility) -> bool:

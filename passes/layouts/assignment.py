@@ -18,7 +18,7 @@ from tilec.passes.layouts.scan_layout import scan_layout, supports_scan
 from tilec.passes.rewriting.loops import behind, terminator
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.values import retype
-from tilec.passes.rewriting.walk import blocks_in
+from tilec.passes.rewriting.walk import blocks_in, is_of
 
 
 def assign_layouts(
@@ -83,7 +83,7 @@ class _Fix:
             self._agree()
 
     def _cut(self, cut: Layout) -> None:
-        if isinstance(self.op.opview, tile.StoreOp):
+        if is_of(self.op, tile.StoreOp):
             self._need(0, cut)
         else:
             self._force(self.op.results[0], cut)

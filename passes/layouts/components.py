@@ -20,7 +20,7 @@ from tilec.dialects.op import TileOp
 from tilec.dialects.types import byte_width, element, is_tile, shape
 from tilec.hardware.layout import Layout
 from tilec.passes.rewriting.loops import carried_by, inits_of, terminator, yielded_by
-from tilec.passes.rewriting.walk import blocks_in
+from tilec.passes.rewriting.walk import blocks_in, is_of
 
 MATERIALIZED = ("arith.constant", "tensor.splat", "tile.iota", "tile.broadcast")
 """Ops cheap enough to be made anew in each layout that is wanted."""
@@ -131,7 +131,7 @@ def equal_layout_edges(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
 def is_apart(op: ir.Operation) -> bool:
     """Whether an op is a scatter whose mask and indices can be made anew in any layout. What it
     stores may then lie otherwise, converted, while they stay."""
-    if not isinstance(op.opview, tile.ScatterOp):
+    if not is_of(op, tile.ScatterOp):
         return False
     named = (op.opview.mask, *op.opview.indices)
     return all(defining_op(value, *MATERIALIZED) is not None for value in named)

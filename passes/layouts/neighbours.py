@@ -25,7 +25,7 @@ from tilec.passes.layouts.maps import (
     spread_out,
     whole_layout,
 )
-from tilec.passes.rewriting.walk import uses_behind
+from tilec.passes.rewriting.walk import is_of, uses_behind
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _gathered_bytes(value: ir.Value) -> int:
 
     def passed_on(use: ir.OpOperand) -> Iterable[ir.Value]:
         op = use.owner.operation
-        passes = is_elementwise(op) or isinstance(op.opview, tile.BroadcastOp)
+        passes = is_elementwise(op) or is_of(op, tile.BroadcastOp)
         return op.results if passes else ()
 
     users = [use.owner.opview for use in uses_behind(value, passed_on)]

@@ -16,8 +16,9 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
-from tilec.dialects.types import bit_width, number_type
+from tilec.dialects.types import bit_width, is_index, number_type
 from tilec.hardware.sizes import WORD_BITS
+from tilec.passes.rewriting.walk import is_of
 
 SLOT_BYTES = 4
 """Bytes of traffic that one instruction of a warp is worth: a multiprocessor issues four a clock,
@@ -98,7 +99,7 @@ and more."""
 
 def issue_slots(op: ir.Operation) -> int:
     """Slots of one element of an op; 0 of what computes nothing in registers, as accesses."""
-    if isinstance(op.opview, tile.TakeOp):
+    if is_of(op, tile.TakeOp):
         return TAKE_SLOTS
     if op.name in FREE or not is_elementwise(op) or _numbers(op.results[0]):
         return 0
@@ -135,7 +136,7 @@ def _bits(value: ir.Value) -> int:
     """The bits of an element, or of a scalar; an index mostly fits a word (pass
     `widen-indices`)."""
     kind = number_type(value)
-    return WORD_BITS if isinstance(kind, ir.IndexType) else bit_width(kind)
+    return WORD_BITS if is_index(kind) else bit_width(kind)
 
 
 def is_approximate(op: ir.Operation) -> bool:

@@ -19,7 +19,7 @@ from tilec.dialects.def_use import defining_op, users
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import is_tile
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
-from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rewriting.walk import find_ops, is_of
 
 _MADE = (tile.BroadcastOp, tile.IotaOp)
 
@@ -37,7 +37,7 @@ def name_operand_rows(value: ir.Value) -> bool:
     readers = [use.owner for use in value.uses]
     return bool(readers) and all(
         _is_operand(user.results[0])
-        if isinstance(user.opview, tile.GatherOp)
+        if is_of(user, tile.GatherOp)
         else bool(user.results) and _is_made(user.results[0]) and name_operand_rows(user.results[0])
         for user in readers
     )
@@ -86,4 +86,4 @@ def _is_made(value: ir.Value) -> bool:
     op = defining_op(value)
     if op is None or not is_tile(value):
         return False
-    return isinstance(op.opview, _MADE) or op.name == "tensor.splat" or is_elementwise(op)
+    return is_of(op, *_MADE) or op.name == "tensor.splat" or is_elementwise(op)

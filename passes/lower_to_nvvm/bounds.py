@@ -112,7 +112,9 @@ def _coordinate(value: ir.Value, divisibility: Divisibility) -> tuple[int, int] 
             return None
         return view.dims[found[0]], found[1]
     if isinstance(view, tile.ReshapeOp):
-        return _reshaped(view, divisibility)
+        found = _coordinate(view.src, divisibility)
+        to = None if found is None else dict(view.kept_axes()).get(found[0])
+        return None if found is None or to is None else (to, found[1])
     return None
 
 
@@ -121,17 +123,6 @@ def _shifted(
 ) -> tuple[int, int] | None:
     found, divisor = _coordinate(coordinate, divisibility), _of_splat(by, divisibility)
     return None if found is None or divisor is None else (found[0], gcd(found[1], divisor))
-
-
-def _reshaped(op: tile.ReshapeOp, divisibility: Divisibility) -> tuple[int, int] | None:
-    """Follows `_coordinate` through a reshape that only adds or drops dimensions of size 1."""
-    found = _coordinate(op.src, divisibility)
-    before, after = shape(op.src), shape(op.result)
-    sizes = [size for size in before if size > 1]
-    if found is None or before[found[0]] == 1 or sizes != [size for size in after if size > 1]:
-        return None
-    place = sum(size > 1 for size in before[: found[0]])
-    return [d for d, size in enumerate(after) if size > 1][place], found[1]
 
 
 def _of_splat(value: ir.Value, divisibility: Divisibility) -> int | None:

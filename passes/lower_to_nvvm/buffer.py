@@ -13,7 +13,7 @@ from dataclasses import replace
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.dialects.def_use import of_kind, traced
+from tilec.dialects.def_use import made_by, of_kind, traced
 from tilec.dialects.gpu_tile.types import any_buffer_of, buffer_of, is_tensor_buffer, layout_of
 from tilec.dialects.types import element, shape
 from tilec.hardware.layout import Layout
@@ -177,7 +177,7 @@ def _rows_aligned(buffer: ir.Value, element_bytes: int, state: Lowering) -> bool
             step = state.divisibility.of(view.offsets[dim]) * element_bytes
             if parts[0][1] == 1 and step % ROW_BYTES:
                 return False
-    return isinstance(buffer.owner, (gpu_tile.AllocOp, gpu_tile.SlotOp))
+    return made_by(buffer, gpu_tile.AllocOp, gpu_tile.SlotOp) is not None
 
 
 def _load_matrices(

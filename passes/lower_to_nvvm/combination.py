@@ -25,6 +25,7 @@ from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.scalars import binary, select
+from tilec.passes.rewriting.walk import is_of
 
 ADDED_IN_A_ROW = 8
 """Floats: the longest chain of dependent additions before a sum becomes a tree. With this, and one
@@ -69,7 +70,7 @@ def lower_scalar_block(block: ir.Block, state: Lowering) -> None:
             control.lower_region_op(op, state, lower_scalar_block)
         elif is_elementwise(op):
             elementwise.lower_elementwise(op, state)
-        elif isinstance(op.opview, AssertOp):
+        elif is_of(op, AssertOp):
             if state.certain is None:
                 raise error_at(op, "an assertion in the combination of a scan")
             lower_own_assert(op.opview, state.certain, state)

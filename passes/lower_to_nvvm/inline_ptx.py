@@ -13,7 +13,7 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
-from tilec.dialects.types import is_float, is_tile, number_type, shape
+from tilec.dialects.types import is_float, is_index, is_tile, number_type, shape
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.rewriting.control import either
@@ -98,7 +98,7 @@ def _check_fits(op: tile.InlinePtxOp, letter: str, type_: ir.Type, value: ir.Val
     width only (fp8 sits in the low byte of `h`)."""
     declared = number_type(value)
     width = _WIDTH[letter]
-    if isinstance(declared, ir.IndexType):
+    if is_index(declared):
         fits = letter in "hrl"
     elif is_float(type_):
         fits = type_.width == width or (type_.width == 8 and letter == "h")

@@ -14,7 +14,7 @@ from mlir import ir
 from tilec.dialects.gpu_tile import ClusterStoreOp, ClusterSyncOp
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.dialects.gpu_tile.role import RoleOp, ctas_per_sm, entry_registers, total_warps
-from tilec.dialects.types import bit_width, element, is_list, is_tile, shape
+from tilec.dialects.types import bit_width, element, is_array, is_index, is_list, is_tile, shape
 from tilec.executable.kernel import TENSOR_MAP_BYTES, WORD_BYTES
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import (
@@ -48,11 +48,6 @@ BESIDE_ROWS = 32
 become f32, ptxas 13.0 takes 80 without spills."""
 
 
-def is_array(type_: ir.Type) -> bool:
-    """Whether a parameter is an array in global memory."""
-    return isinstance(type_, ir.MemRefType)
-
-
 def parameter_types(function: ir.Operation, index: ir.Type) -> list[ir.Type]:
     """The hardware parameters' types."""
     pointer = ir.Type.parse("!llvm.ptr<1>")
@@ -67,7 +62,7 @@ def parameter_types(function: ir.Operation, index: ir.Type) -> list[ir.Type]:
 
 
 def _scalar_parameter(type_: ir.Type, index: ir.Type) -> ir.Type:
-    if isinstance(type_, ir.IndexType):
+    if is_index(type_):
         return index
     if bit_width(type_) <= 8:  # a bool takes a byte, floats of 8 bits are bytes (convert-floats)
         return ir.IntegerType.get_signless(8)

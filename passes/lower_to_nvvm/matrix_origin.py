@@ -8,7 +8,7 @@ from math import gcd
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.dialects.def_use import traced
+from tilec.dialects.def_use import made_by, traced
 from tilec.hardware.matrix_descriptor import UNIT_BYTES
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.divisibility import constant_of
@@ -68,6 +68,6 @@ def divisor(value: ir.Value, dim: int, state: Lowering) -> int:
             dim = view.permutation[dim]
         else:
             known = gcd(known, state.divisibility.of(view.offsets[dim]))
-    if not isinstance(whole.owner, (gpu_tile.AllocOp, gpu_tile.SlotOp)):
+    if made_by(whole, gpu_tile.AllocOp, gpu_tile.SlotOp) is None:
         raise InternalError(f"'{whole.owner.operation.name}' makes no buffer")
     return known

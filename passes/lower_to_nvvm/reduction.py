@@ -27,6 +27,7 @@ from tilec.passes.lower_to_nvvm.combination import Combination, Item, choose
 from tilec.passes.lower_to_nvvm.shuffle import shuffle_items
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.scalars import binary, compare, create, select
+from tilec.passes.rewriting.walk import is_of
 
 MOST_KEPT = 32
 """Places of extremes that a thread may keep in registers: with 64 the nearest of 2729 centres of 32
@@ -153,7 +154,7 @@ def _leave_out_first_place(
         return None
     holds, here, nowhere = choice.operands
     iota, most = defining_op(here), number_of(nowhere)
-    if not (iota and isinstance(iota.opview, tile.IotaOp) and iota.opview.axis == axis):
+    if not (iota and is_of(iota, tile.IotaOp) and iota.opview.axis == axis):
         return None
     layout, sizes = layout_of(here), shape(here)
     masked = any(flag is not None for flag in state.valid(layout, sizes))

@@ -10,6 +10,7 @@ from math import gcd, prod
 
 from mlir import ir
 
+from tilec.dialects.def_use import made_by
 from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
 from tilec.dialects.gpu_tile.ring import RingPositionOp
 from tilec.hardware.layout import Layout, Mode
@@ -266,8 +267,8 @@ def slot_index(op: ir.Operation, index: ir.Value, slots: int, state: Lowering) -
     """
     value = state.values[index]
     known = known_slot(op, index, slots)
-    made = index.owner
-    if known is not None or (isinstance(made, RingPositionOp) and made.slots <= slots):
+    made = made_by(index, RingPositionOp)
+    if known is not None or (made is not None and made.slots <= slots):
         return value
     (value,) = inline_asm(slot_note(1, slots), ["=r", "r"], [value], [state.i32], pure=True)
     return value

@@ -18,7 +18,7 @@ from tilec.dialects.gpu_tile.types import (
     layout_of,
     tile_of,
 )
-from tilec.dialects.types import bit_width, element, is_tile
+from tilec.dialects.types import bit_width, element, is_index, is_tile
 from tilec.executable.kernel import TensorMap
 from tilec.hardware.layout import Layout
 from tilec.hardware.mma_instruction import WARPGROUP_THREADS
@@ -100,7 +100,7 @@ class Lowering:
     def scalar_type(self, type_: ir.Type) -> ir.Type:
         """The lowered type of a scalar: index becomes an integer."""
         if type_ not in self._types:
-            self._types[type_] = self.index if isinstance(type_, ir.IndexType) else type_
+            self._types[type_] = self.index if is_index(type_) else type_
         return self._types[type_]
 
     def register_types(self, value: ir.Value) -> list[ir.Type]:

@@ -13,7 +13,7 @@ from itertools import product
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.dialects.def_use import traced
+from tilec.dialects.def_use import made_by, traced
 from tilec.dialects.gpu_tile.tma import MakeIm2colMapOp, MakeTensorMapOp, TensorMapOp
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import shape, show
@@ -98,7 +98,7 @@ def lower_tma_load(op: gpu_tile.TensorMapLoad, state: Lowering) -> None:
 
 def _offsets(op: gpu_tile.TensorMapLoad, state: Lowering) -> list[ir.Value]:
     """What an im2col copy adds to its positions, innermost first, as 16 bits; nothing of others."""
-    if not isinstance(op.map.owner, MakeIm2colMapOp):
+    if made_by(op.map, MakeIm2colMapOp) is None:
         return []
     i16, rank = ir.IntegerType.get_signless(16), len(shape(op.map.owner.array))
     return [
@@ -146,8 +146,8 @@ def lower_warp_tma_store(op: gpu_tile.WarpTmaStoreOp, state: Lowering) -> None:
     loop of 15 instructions for each copy. All lanes wait and commit: without copies of their own
     there is nothing to wait for, and a branch would take longer.
     """
-    made, buffer = op.map.owner, state.values[op.buffer]
-    if not isinstance(made, MakeTensorMapOp):
+    made, buffer = made_by(op.map, MakeTensorMapOp), state.values[op.buffer]
+    if made is None:
         raise InternalError(f"{show_location(op.operation)}: a tensor map of unknown origin")
     layout, sizes = layout_of(op.tile), shape(op.tile)
     boxes = warp_boxes(layout, sizes, made.box)
@@ -211,8 +211,8 @@ def _boxes(
 
     CompileError for a buffer that is not made of the map's boxes.
     """
-    made = op.map.owner
-    if not isinstance(made, TensorMapOp):
+    made = made_by(op.map, TensorMapOp)
+    if made is None:
         raise InternalError(f"{show_location(op.operation)}: a tensor map of unknown origin")
     buffer = state.values[value]
     reason = why_no_boxes(made, buffer.type) or _why_no_origin(value, made, state)
@@ -247,7 +247,7 @@ def _why_no_origin(value: ir.Value, made: TensorMapOp, state: Lowering) -> str |
         for box, offset in zip(made.box, view.offsets, strict=True):
             if constant_of(offset) != 0 and state.divisibility.of(offset) % box:
                 return f"the view does not start at a whole box of {show(made.box)}"
-    if isinstance(value.owner, gpu_tile.TransposeViewOp):
+    if made_by(value, gpu_tile.TransposeViewOp) is not None:
         return "a copy fills or reads a buffer or a part of it, not a transposed view"
     return None
 

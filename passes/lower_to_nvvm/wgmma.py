@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.dialects.def_use import constant_attribute
+from tilec.dialects.def_use import constant_attribute, made_by
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer, is_pending, layout_of, tile_of
 from tilec.dialects.gpu_tile.wgmma import WgmmaFenceOp, WgmmaMeanwhileOp, WgmmaOp, WgmmaWaitOp
 from tilec.dialects.types import bit_width, element
@@ -26,6 +26,7 @@ from tilec.passes.lower_to_nvvm.shared_address import own_base, plain_address
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.passes.rewriting.scalars import create, is_zero
+from tilec.passes.rewriting.walk import is_of
 
 _PTX_TYPES = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8", "i32": "s32"}
 
@@ -38,7 +39,7 @@ def lower_fence(op: WgmmaFenceOp, state: Lowering) -> None:
     with the loop's other values that start there, and copy sums behind the loop that are in flight.
     """
     words = _words(state.registers(op.acc), element(op.acc), state)
-    carried = any(not isinstance(use.owner.opview, WgmmaOp) for use in op.result.uses)
+    carried = any(not is_of(use.owner, WgmmaOp) for use in op.result.uses)
     if carried or not _is_constant(op.acc):
         words = _tied("", words)
     state.values[op.result] = words
@@ -60,7 +61,7 @@ def lower_wait(op: WgmmaWaitOp, state: Lowering) -> None:
 
 def _is_finished(pending: ir.Value) -> bool:
     """Whether the op right behind a multiplication waits for it, and for all before it."""
-    if not isinstance(pending.owner, WgmmaOp):
+    if made_by(pending, WgmmaOp) is None:
         return False
     views = list(pending.owner.operation.block.operations)
     at = next(i for i, view in enumerate(views) if view.operation == pending.owner.operation)
@@ -96,8 +97,8 @@ def _is_constant(value: ir.Value) -> bool:
 
 def _is_untouched(acc: ir.Value) -> bool:
     """Whether a pending tile is an untouched zero: the first instruction then only writes."""
-    fence = acc.owner
-    return isinstance(fence, WgmmaFenceOp) and is_zero(fence.acc)
+    fence = made_by(acc, WgmmaFenceOp)
+    return fence is not None and is_zero(fence.acc)
 
 
 def lower_wgmma(op: WgmmaOp, state: Lowering) -> None:

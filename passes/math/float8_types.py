@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.dialects.types import is_vector
 from tilec.passes.math.float8 import FLOAT8, Float8, code_of
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.values import replace_op
@@ -75,14 +76,14 @@ class Float8Types:
         new = None
         if old in self._forms:
             new = self._code_type
-        elif isinstance(old, ir.VectorType) and old.element_type in self._forms:
+        elif is_vector(old) and old.element_type in self._forms:
             with old.context, ir.Location.unknown():
                 new = ir.VectorType.get(old.shape, self._code_type)
         self._mapped[old] = new
         return new
 
     def _form(self, found: ir.Type) -> Float8 | None:
-        element = found.element_type if isinstance(found, ir.VectorType) else found
+        element = found.element_type if is_vector(found) else found
         return self._forms.get(element)
 
     def _judge(self, op: ir.Operation) -> None:

@@ -14,6 +14,7 @@ from tilec.dialects.integers import function_of
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.rewriting.walk import is_of
 
 
 def axes_of(load: TmaLoadOp) -> set[int]:
@@ -51,7 +52,7 @@ def _value(value: ir.Value, place: list[int]) -> int | None:
     op = defining_op(value)
     if op is None:
         return None
-    if isinstance(op.opview, ClusterPositionOp):
+    if is_of(op, ClusterPositionOp):
         return place[op.opview.axis]
     known = constant_of(value)
     if known is not None:

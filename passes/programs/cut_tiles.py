@@ -20,10 +20,12 @@ from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.effects import SIDE_EFFECTS, whole_of
 from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.op import class_of
+from tilec.dialects.traits import Sources
 from tilec.dialects.types import is_tile, shape
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.rewriting.refusals import Refusal
-from tilec.passes.rewriting.walk import all_ops, find_ops
+from tilec.passes.rewriting.walk import all_ops, find_ops, is_of
 
 Writer = tile.StoreOp | tile.ScatterOp
 
@@ -80,49 +82,21 @@ def stores_of(rest: Sequence[ir.Operation]) -> list[Writer]:
     return [one.opview for op in rest for one in find_ops(op, tile.StoreOp, tile.ScatterOp)]
 
 
-def operands_in_stripes(value: ir.Value, dim: int) -> list[tuple[ir.Value, int]] | None:
+def operands_in_stripes(value: ir.Value, dim: int) -> Sources | None:
     """The operands, each with the dimension, whose stripes an op needs for a stripe of its result
     along `dim`; None where these do not suffice."""
     op = defining_op(value)
-    view = None if op is None else op.opview
-    if isinstance(view, tile.BroadcastOp):
-        pairs = enumerate(view.dims)
-        return [(view.src, at) for at, to in pairs if to == dim and shape(view.src)[at] > 1]
-    if isinstance(view, tile.TransposeOp):
-        return [(view.src, view.permutation[dim])]
-    if isinstance(view, tile.ReduceOp):
-        return [(source, dim + (dim >= view.axis)) for source in view.inputs]
-    if isinstance(view, (tile.LoadOp, tile.GatherOp)):
-        return _loaded(view, dim)
-    if isinstance(view, (tile.SplitOp, tile.JoinOp)):
-        sources = [view.src] if isinstance(view, tile.SplitOp) else view.inputs
-        return None if view.axis == dim else [(source, dim) for source in sources]
-    if isinstance(view, tile.ReshapeOp):
-        return _reshaped(view, dim)
-    if isinstance(view, tile.IotaOp) or (op is not None and op.name == "tensor.splat"):
+    if op is None:
+        return None
+    if class_of(op) is not None:
+        return op.opview.stripes(dim)
+    if op.name == "tensor.splat":
         return []
-    if op is None or not is_elementwise(op) or len(op.regions):
+    if not is_elementwise(op) or len(op.regions):
         return None
     if op.name == "arith.constant" and not op.attributes["value"].is_splat:
         return None
     return [(operand, dim) for operand in op.operands if is_tile(operand)]
-
-
-def _loaded(op: tile.LoadOp | tile.GatherOp, dim: int) -> list[tuple[ir.Value, int]] | None:
-    """Nothing: a load begins anywhere; of a gather all that says where elements lie."""
-    if isinstance(op, tile.LoadOp):
-        return None if op.options.get("wrapped") else []
-    return [(source, dim) for source in (op.mask, op.other, *op.indices)]
-
-
-def _reshaped(op: tile.ReshapeOp, dim: int) -> list[tuple[ir.Value, int]] | None:
-    """The same dimension of the source, where only ones come or go."""
-    source, result = shape(op.src), shape(op.result)
-    own = [at for at, size in enumerate(source) if size > 1]
-    others = [at for at, size in enumerate(result) if size > 1]
-    if [source[at] for at in own] != [result[at] for at in others] or dim not in others:
-        return None
-    return [(op.src, own[others.index(dim)])]
 
 
 def find_cut(sums: Sequence[ir.Value], rest: Sequence[ir.Operation], parts: int) -> Cut:
@@ -180,9 +154,9 @@ def _tears_rows(store: Writer, dim: int) -> bool:
 def _varies(value: ir.Value, dim: int) -> bool:
     """Whether coordinates differ along a dimension; so they do where that is not known."""
     op, needed = defining_op(value), operands_in_stripes(value, dim)
-    if op is None or needed is None or isinstance(op.opview, (tile.LoadOp, tile.GatherOp)):
+    if op is None or needed is None or is_of(op, tile.LoadOp, tile.GatherOp):
         return True
-    if isinstance(op.opview, tile.IotaOp):
+    if is_of(op, tile.IotaOp):
         return op.opview.axis == dim
     return any(_varies(*each) for each in needed)
 
@@ -223,10 +197,5 @@ def _is_read_alike(store: Writer, rest: Sequence[ir.Operation]) -> bool:
     """Whether what reads the array behind the loop reads just what the store overwrites."""
     whole = whole_of(store.dst)
     readers = [one.opview for op in rest for one in find_ops(op, tile.LoadOp, tile.GatherOp)]
-    return all(
-        isinstance(read, tile.LoadOp)
-        and isinstance(store, tile.StoreOp)
-        and (*read.offsets, *read.dims) == (*store.offsets, *store.dims)
-        for read in readers
-        if whole_of(read.array) == whole
-    )
+    found = [read.rectangle for read in readers if whole_of(read.array) == whole]
+    return all(one == store.rectangle is not None for one in found)

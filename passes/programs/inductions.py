@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects.def_use import defining_op
-from tilec.dialects.types import is_tile, number_type
+from tilec.dialects.types import is_index, is_tile, number_type
 from tilec.passes.analysis.divisibility import constant_of, number_of
 from tilec.passes.rewriting.loops import carried_by, inits_of, is_inside, terminator, yielded_by
 from tilec.passes.rewriting.scalars import as_type, binary, create
@@ -35,7 +35,7 @@ def dissolve_inductions(loop: ir.Operation) -> bool:
     body = loop.regions[0].blocks[0]
     low, high, step = list(loop.operands)[:3]
     variable = body.arguments[0]
-    if not isinstance(variable.type, ir.IndexType):
+    if not is_index(variable):
         return False
     found = False
     carried = zip(carried_by(loop), inits_of(loop), yielded_by(loop), strict=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, made_by
 from tilec.dialects.predicates import predicate_of
 from tilec.dialects.tile import NumProgramsOp
 from tilec.passes.analysis.dependence import needed_inside
@@ -65,7 +65,7 @@ def _is_positive(step: ir.Value, loop: ir.Operation) -> bool:
     known = constant_of(step)
     if known is not None:
         return known > 0
-    return isinstance(step.owner, NumProgramsOp) and not is_inside(step, loop)
+    return made_by(step, NumProgramsOp) is not None and not is_inside(step, loop)
 
 
 def find_bound(loop: ir.Operation, counter: Counter) -> Bound | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op, of_kind
+from tilec.dialects.def_use import defining_op, of_kind, traced
 from tilec.dialects.effects import read_by
 from tilec.dialects.gpu_tile import ConvertLayoutOp
 from tilec.dialects.tile import ArrayOp, DotOp, LoadOp, ProgramIdOp, TransposeOp
@@ -15,11 +15,9 @@ from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.loops import enclosing_ops, find_loops, innermost_loop, terminator
 from tilec.passes.rewriting.scalars import binary, create, i32_constant, select
-from tilec.passes.rewriting.walk import blocks_in, find_ops
+from tilec.passes.rewriting.walk import blocks_in, find_ops, is_of
 
 _COMPARING = ("arith.cmpi", "arith.cmpf")
-_MOVED = (TransposeOp, ConvertLayoutOp)
-"""Ops that leave a tile's elements as they are."""
 
 
 def shares_rows_and_columns(loads: Sequence[ir.Operation]) -> bool:
@@ -69,14 +67,12 @@ def bring_operands(function: ir.Operation) -> bool:
 
 
 def _untransposed(value: ir.Value) -> ir.Value:
-    while (op := defining_op(value)) is not None and isinstance(op.opview, _MOVED):
-        value = op.operands[0]
-    return value
+    return traced(value, TransposeOp, ConvertLayoutOp)[1]
 
 
 def _is_loaded_in_loop(value: ir.Value) -> bool:
     op = defining_op(value)
-    is_load = op is not None and isinstance(op.opview, ArrayOp) and op.opview.is_load
+    is_load = op is not None and is_of(op, ArrayOp) and op.opview.is_load
     return is_load and bool(shape(value)) and innermost_loop(op) is not None
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.dialects.def_use import users
+from tilec.dialects.def_use import made_by, users
 from tilec.dialects.gpu_tile import (
     RingAcquireOp,
     RingHandover,
@@ -20,7 +20,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.ring import PRODUCTS
 from tilec.dialects.op import TileOp
-from tilec.passes.rewriting.walk import find_ops, role_of
+from tilec.passes.rewriting.walk import find_ops, is_of, role_of
 
 
 def reaching_ops(function: ir.Operation) -> list[ir.Operation]:
@@ -46,9 +46,9 @@ def unawaited(function: ir.Operation, acquired: Sequence[RingAcquireOp]) -> list
     awaited = [turn.ring for turn in acquired]
     late = []
     for op in reaching_ops(function):
-        ring, turn = _ring_of(op.opview), op.opview.slot.owner
-        released = isinstance(op.opview, RingReleaseOp)
-        filled = isinstance(turn, RingAcquireOp) and turn.ring == ring and _is_read(ring)
+        ring, turn = _ring_of(op.opview), made_by(op.opview.slot, RingAcquireOp)
+        released = is_of(op, RingReleaseOp)
+        filled = turn is not None and turn.ring == ring and _is_read(ring)
         if ring not in awaited or not (released or filled):
             late.append(op)
     return late

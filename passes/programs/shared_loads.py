@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.def_use import of_kind, traced
+from tilec.dialects.def_use import made_by, of_kind, traced
 from tilec.dialects.demands import is_demanded
 from tilec.dialects.effects import whole_of
 from tilec.dialects.gpu_tile import LaunchCount, TileOrderOp
@@ -55,5 +55,5 @@ def _sides(dot: ir.Operation) -> list[ir.Value]:
 
 def _is_loaded(side: ir.Value, loop: ir.Operation) -> bool:
     """Whether an operand is a tile as the loop loads it, or its transpose."""
-    load = traced(side, TransposeOp)[1].owner
-    return isinstance(load, LoadOp) and load.operation.block == loop.regions[0].blocks[0]
+    load = made_by(traced(side, TransposeOp)[1], LoadOp)
+    return load is not None and load.operation.block == loop.regions[0].blocks[0]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op, only_use, only_user
+from tilec.dialects.def_use import defining_op, made_by, only_use, only_user
 from tilec.dialects.demands import demanded
 from tilec.dialects.effects import SIDE_EFFECTS
 from tilec.dialects.gpu_tile import ClusterSendOp, SlotOp
@@ -19,7 +19,7 @@ from tilec.passes.programs.cut_tiles import find_cut
 from tilec.passes.rewriting.loops import carried_by, inits_of, trips_of, yielded_by
 from tilec.passes.rewriting.refusals import attempt
 from tilec.passes.rewriting.scalars import is_zero
-from tilec.passes.rewriting.walk import find_ops, kernel_of
+from tilec.passes.rewriting.walk import find_ops, is_of, kernel_of
 from tilec.terms.demands import SUM_PARTS
 
 PART_BITS = 32
@@ -66,8 +66,8 @@ def whole_end(end: ir.Value) -> ir.Value:
     added = defining_op(following, "arith.addi")
     if added is None or constant_of(added.operands[1]) != 1:
         return end
-    part = added.operands[0].owner
-    if not isinstance(part, tile.StripeIdOp):
+    part = made_by(added.operands[0], tile.StripeIdOp)
+    if part is None:
         return end
     parts = stripes_of(kernel_of(part.operation))
     return whole if constant_of(divided.operands[1]) == parts else end
@@ -148,7 +148,7 @@ def _is_sum(argument: ir.Value, end: ir.Value) -> bool:
 
 def _summed(op: ir.Operation, at: ir.Value) -> ir.Value | None:
     """What is `at` with more added to it, if that is all that an op does with it."""
-    if op.name in SUMS or (isinstance(op.opview, DotOp) and op.opview.acc == at):
+    if op.name in SUMS or (is_of(op, DotOp) and op.opview.acc == at):
         return op.results[0]
     if op.name != "scf.for" or at not in inits_of(op):
         return None

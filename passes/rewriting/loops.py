@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from mlir import ir
 
-from tilec.dialects.def_use import constant_attribute, defining_op
+from tilec.dialects.def_use import constant_attribute, defining_op, made_by
 from tilec.dialects.gpu_tile import LaunchCount
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.scalars import binary, constant
@@ -92,7 +92,7 @@ def trips_of(loop: ir.Operation) -> int | None:
 
 def is_program_loop(op: ir.Operation) -> bool:
     """Whether an op is the loop over programs of a persistent kernel, which no author wrote."""
-    return op.name == "scf.for" and isinstance(op.operands[0].owner, LaunchCount)
+    return op.name == "scf.for" and made_by(op.operands[0], LaunchCount) is not None
 
 
 def top_level(op: ir.Operation) -> ir.Operation:

@@ -9,7 +9,7 @@ from mlir import ir
 
 from tilec.dialects.def_use import constant_attribute, constant_element
 from tilec.dialects.predicates import predicate_attribute
-from tilec.dialects.types import element, is_tile, with_element
+from tilec.dialects.types import element, is_float, is_tile, with_element
 
 
 def create(name: str, operands: Sequence[ir.Value], result: ir.Type, **attributes: Any) -> ir.Value:
@@ -35,10 +35,10 @@ def constant(type_: ir.Type, value: Any) -> ir.Value:
     if isinstance(value, ir.IntegerAttr):
         value = value.value
     if not isinstance(value, ir.Attribute):
-        is_float = isinstance(of, ir.FloatType)
-        value = (
-            ir.FloatAttr.get(of, float(value)) if is_float else ir.IntegerAttr.get(of, int(value))
-        )
+        if is_float(of):
+            value = ir.FloatAttr.get(of, float(value))
+        else:
+            value = ir.IntegerAttr.get(of, int(value))
     if is_tile(type_):
         value = ir.DenseElementsAttr.get_splat(type_, value)
     return create("arith.constant", [], type_, value=value)

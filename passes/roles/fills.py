@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op, of_kind, traced, users
+from tilec.dialects.def_use import defining_op, made_by, of_kind, traced, users
 from tilec.dialects.effects import is_product
 from tilec.dialects.gpu_tile import (
     AllocOp,
@@ -56,7 +56,6 @@ from tilec.passes.copies.buffer_fills import (
     Read,
     Uses,
     copy_bytes,
-    dims_of,
     emit_cp_async,
     feeds_products,
     readers,
@@ -74,6 +73,7 @@ from tilec.passes.rewriting.loops import (
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.refusals import Refusal, attempt, refuse
 from tilec.passes.rewriting.rings import make_ring
+from tilec.passes.rewriting.walk import is_of
 from tilec.passes.roles.program_slice import Slice
 
 
@@ -144,7 +144,7 @@ def _from_vectors(function: ir.Operation, store: BufferStoreOp, facts: Divisibil
 
 def _is_loaded(value: ir.Value) -> bool:
     """Whether a tile is one in memory, maybe transposed."""
-    return isinstance(traced(value, tile.TransposeOp)[1].owner, tile.LoadOp)
+    return made_by(traced(value, tile.TransposeOp)[1], tile.LoadOp) is not None
 
 
 def _width(op: Read, facts: Divisibility) -> int:
@@ -199,7 +199,7 @@ def _fill(
 
 def _is_operand(store: BufferStoreOp, block: ir.Block) -> bool:
     alloc = store.dst.owner
-    own = isinstance(alloc.opview, AllocOp) and alloc.operation.block == block
+    own = is_of(alloc, AllocOp) and alloc.operation.block == block
     return own and feeds_products(Fill(store, ()))
 
 
@@ -220,7 +220,7 @@ def _planned(store: BufferStoreOp, facts: Divisibility, context: PassContext) ->
         why = f"{what} stands between load and buffer"
         context.report.add("producer", store.operation, "loads and stores", why)
         return _RoleFill(store)
-    dims = tuple(dims_of(load)[d] for d in order)
+    dims = tuple(load.along[d] for d in order)
     uses = Uses([Fill(store, dims)], False, [])
     bytes_, why = copy_bytes(load, [(buffer_of(store.dst), dims)], facts, context)
     reason = why_no_copy(load, uses, False, bytes_, why)

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.def_use import of_kind
+from tilec.dialects.def_use import made_by, of_kind
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
@@ -135,8 +135,8 @@ def _find_sums(products: Products) -> bool:
     """Fills in the accumulators; whether nothing but the loop and loads behind it uses them."""
     seen = OpSet()
     for multiply in products.multiplies:
-        alloc = multiply.acc.owner
-        if not isinstance(alloc, AllocOp):
+        alloc = made_by(multiply.acc, AllocOp)
+        if alloc is None:
             return False
         if alloc in seen:
             continue

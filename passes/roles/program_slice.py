@@ -15,6 +15,7 @@ from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.rewriting.free_ops import is_one_element, is_scalar, stays_in_thread
 from tilec.passes.rewriting.loops import COUNTED, is_inside, terminator
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
+from tilec.passes.rewriting.walk import is_of
 
 
 class Slice:
@@ -87,12 +88,12 @@ class Slice:
         elif is_scalar(op) or (self._tiles and stays_in_thread(op)):
             self._keep(op)
         elif is_one_element(op):
-            reason = isinstance(op.opview, LoadOp) and read_ahead_hazard(
+            reason = is_of(op, LoadOp) and read_ahead_hazard(
                 self._function, [op.opview.src], "the kernel"
             )
             self.refusal = self.refusal or reason or None
             self._keep(op)
-        elif not (isinstance(op.opview, TileOp) and op.opview.COMMON):
+        elif not (is_of(op, TileOp) and op.opview.COMMON):
             what = "tile" if is_tile(value) and shape(value) else self._what
             self.refusal = self.refusal or f"its {what} depends on '{op.name}'"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from mlir import ir
 
-from tilec.dialects.def_use import of_kind, users
+from tilec.dialects.def_use import made_by, of_kind, users
 from tilec.dialects.effects import is_fill
 from tilec.dialects.gpu_tile import (
     AllocOp,
@@ -28,7 +28,7 @@ from tilec.passes.analysis.async_readers import awaited, ends_with_products
 from tilec.passes.copies.buffer_fills import products_of
 from tilec.passes.rewriting.loops import last_in, terminator
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
-from tilec.passes.rewriting.walk import find_ops, users_of
+from tilec.passes.rewriting.walk import find_ops, is_of, users_of
 
 Copy = TmaLoadOp | ThreadCopy | BufferStoreOp
 
@@ -101,7 +101,7 @@ def _copies(ring: Ring) -> list[Copy]:
     found: list[Copy] = []
     open_: list[Copy] = []
     for view in ops[first:last]:
-        if is_fill(view) and isinstance(view.dst.owner, AllocOp):
+        if is_fill(view) and made_by(view.dst, AllocOp) is not None:
             if not isinstance(view, TmaLoadOp):
                 open_.append(view)
             elif view.barrier == ring.made.result:
@@ -125,7 +125,7 @@ def last_product(ring: Ring) -> ir.Operation | None:
     tensor memory; None if others read it, too."""
     products: list[ir.Operation] = []
     for user in (user for copy in ring.copies for user in users_of(copy.dst)):
-        if isinstance(user.opview, Tcgen05MmaOp):
+        if is_of(user, Tcgen05MmaOp):
             products.append(user)
         elif not is_fill(user.opview):
             return None
@@ -135,7 +135,7 @@ def last_product(ring: Ring) -> ir.Operation | None:
 def released_by(ring: Ring) -> str:
     """Names who releases slots of a ring, by rule 3 of specialize-warps."""
     readers = _known_readers(ring)
-    return "warpgroup" if all(isinstance(r.opview, WgmmaWaitOp) for r in readers) else "warp"
+    return "warpgroup" if all(is_of(r, WgmmaWaitOp) for r in readers) else "warp"
 
 
 def why_no_ring(ring: Ring) -> str | None:

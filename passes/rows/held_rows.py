@@ -40,7 +40,7 @@ from tilec.passes.analysis.dependence import needed_inside
 from tilec.passes.rewriting.free_ops import is_scalar
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.op_tables import OpMap, order_of
-from tilec.passes.rewriting.walk import all_ops, find_ops, uses_behind
+from tilec.passes.rewriting.walk import all_ops, find_ops, is_of, uses_behind
 
 _ANYWHERE = (tile.FenceOp, tile.InlinePtxOp)
 """Ops that may write, or wait for what others write, to any array."""
@@ -87,9 +87,9 @@ def _load_once(block: ir.Block) -> None:
 def _serves(known: tile.LoadOp, op: ir.Operation) -> bool:
     """Whether an op loads what another load has loaded, as far as that shows."""
     load = op.opview
-    if not isinstance(load, tile.LoadOp) or load.result.type != known.result.type:
+    if not is_of(op, tile.LoadOp) or load.result.type != known.result.type:
         return False
-    if (load.src, *load.offsets, *load.dims) != (known.src, *known.offsets, *known.dims):
+    if (load.src, *load.rectangle) != (known.src, *known.rectangle):
         return False
     if load.operation.attributes["options"] != known.operation.attributes["options"]:
         return False
@@ -109,7 +109,7 @@ def _returns(load: tile.LoadOp) -> bool:
     def is_seen(use: ir.OpOperand) -> bool:
         view = use.owner.opview
         if isinstance(view, tile.StoreOp):
-            return (view.dst, *view.offsets, *view.dims) != back
+            return (view.dst, *view.rectangle) != back
         return not passed_on(use)
 
     return not any(map(is_seen, uses_behind(load.result, passed_on)))
@@ -118,7 +118,7 @@ def _returns(load: tile.LoadOp) -> bool:
 def _writes(op: ir.Operation, array: ir.Value) -> bool:
     """Whether an op, or one inside it, may write an array."""
     return any(
-        isinstance(each.opview, _ANYWHERE) or whole_of(array) in written_by(each.opview)
+        is_of(each, *_ANYWHERE) or whole_of(array) in written_by(each.opview)
         for each in all_ops(op)
     )
 
@@ -126,11 +126,11 @@ def _writes(op: ir.Operation, array: ir.Value) -> bool:
 def _load_numbers_early(block: ir.Block) -> None:
     """Moves loads of single elements of what is stored later in front of the first reduction."""
     order = order_of(view.operation for view in block.operations)
-    first = next((op for op in order if isinstance(op.opview, tile.ReduceOp)), None)
+    first = next((op for op in order if is_of(op, tile.ReduceOp)), None)
     if first is None:
         return
     for op in list(order):
-        if order[op] > order[first] and isinstance(op.opview, tile.LoadOp):
+        if order[op] > order[first] and is_of(op, tile.LoadOp):
             makers = _makers(op, first, order)
             if prod(shape(op.opview.result)) == 1 and makers is not None:
                 for maker in makers:

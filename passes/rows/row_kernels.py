@@ -13,7 +13,7 @@ from tilec.dialects.def_use import of_kind
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import is_tile, shape
 from tilec.passes.analysis.vector_width import contiguous_dim
-from tilec.passes.rewriting.walk import all_ops
+from tilec.passes.rewriting.walk import all_ops, is_of
 
 Access = tile.LoadOp | tile.StoreOp
 _ALLOWED = (
@@ -65,7 +65,7 @@ def _is_allowed(op: ir.Operation) -> bool:
     if op.name == "arith.constant":
         attribute = op.attributes["value"]
         return isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat
-    if op.name == "tensor.splat" or isinstance(op.opview, _ALLOWED):
+    if op.name == "tensor.splat" or is_of(op, *_ALLOWED):
         return True
     return is_elementwise(op) and len(op.regions) == 0
 

@@ -22,7 +22,7 @@ from tilec.passes.demands.kernels import MOST_STRIPES, STRIPES, few_of, is_in_li
 from tilec.passes.layouts.op_costs import words
 from tilec.passes.rewriting.loops import are_alternatives, enclosing_ops
 from tilec.passes.rewriting.op_tables import order_of
-from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rewriting.walk import find_ops, is_of
 from tilec.passes.rows.row_kernels import RowKernel, find_rows, is_row, row_axis
 from tilec.passes.rows.wrapped_rows import may_wrap
 
@@ -144,5 +144,5 @@ def _is_apart(store: tile.StoreOp, other: tile.LoadOp | tile.GatherOp | tile.Sto
         return False
     order = order_of(view.operation for view in store.operation.block.operations)
     first, last = order[other.operation], order[store.operation]
-    meetings = [op for op in order if isinstance(op.opview, tile.ReduceOp)]
+    meetings = [op for op in order if is_of(op, tile.ReduceOp)]
     return other.is_load and any(first < order[op] < last for op in meetings)

@@ -11,6 +11,7 @@ from tilec.hardware.sizes import SECTOR_BYTES, VECTOR_BYTES, WARP_SIZE, WORD_BIT
 from tilec.passes.analysis.divisibility import Divisibility, constant_of
 from tilec.passes.analysis.vector_width import element_bytes, provable_width
 from tilec.passes.layouts.op_costs import ACCESS_SLOTS, SLOT_BYTES
+from tilec.passes.rewriting.walk import is_of
 from tilec.passes.rows.row_kernels import Access, RowKernel, row_axis
 
 ROW_SLOTS = 12
@@ -32,9 +33,7 @@ def may_wrap(rows: RowKernel, facts: Divisibility) -> bool:
     if not rows.accesses or rows.size % longest_shift(rows):
         return False
     for op in rows.ops:
-        counts = isinstance(op.opview, tile.IotaOp) and not isinstance(
-            element(op.results[0]), ir.IndexType
-        )
+        counts = is_of(op, tile.IotaOp) and not isinstance(element(op.results[0]), ir.IndexType)
         if counts and bit_width(element(op.results[0])) < WORD_BITS:
             return False
     places = {_other_offsets(access) for access in rows.accesses}
