@@ -47,26 +47,26 @@ def has_edge(m: Any, size: Any, n: Any, many: Any, length: Any, how: Any) -> Any
 
 
 def walk_queries(
-    key: Any, value: Any, arrays: Any, place: Any, span: Any, how: Any, drop: Any, sizes: Any,
-    given: Any = None,
-) -> Any:  # fmt: skip
+    arrays: Any, place: Any, span: Any, how: Any, drop: Any, sizes: Any, given: Any = None
+) -> Any:
     """(dk, dv) of a block of keys, from all queries that see them, of all heads that share them.
     Scores lie transposed, (keys, queries): they are left operands as they are.
 
-    `arrays`: q, k, do, logs, delta. `place`: batch, head of the keys, row of the first query.
-    `span`: how many queries there are, and whether others lie behind them; the first key of the
-    block. `how`, `drop`: as in `attention_kernel.walk`.
-    `sizes`: queries a step, heads that share keys. `given`: None, or the array that takes the
-    gradients of scores as they are multiplied, (heads, keys, queries `dealt`), and the first head's
-    row.
+    `arrays`: q, k, v, do, logs, delta. `place`: batch, head of the keys, rows of the first query
+    and the first key. `span`: how many queries there are, and whether others lie behind them; the
+    first key of the block. `how`, `drop`: as in `attention_kernel.walk`. `sizes`: queries a step,
+    keys, elements of a query and of a value; heads that share keys. `given`: None, or the array
+    that takes the gradients of scores as they are multiplied, (heads, keys, queries `dealt`), and
+    the row of these keys' head among those it has.
     """
-    q, k, do, logs, delta = arrays
-    batch, head, start = place
+    q, k, v, do, logs, delta = arrays
+    batch, head, start, begin = place
     length, packed, n = span
     scale, cap, causal, window = how
-    size, shared = sizes
-    many, width = key.shape
-    other = value.shape[1]
+    size, many, width, other, shared = sizes
+    key = tl.load(k, (batch, head, begin + n, 0), (many, width))
+    value = tl.load(v, (batch, head, begin + n, 0), (many, other))
+    row = None if given is None else given[1] * shared
     factor, bend = bent(scale, cap)
     step: tl.const = size if given is None else BLOCK
     dkey, dvalue = tl.zeros((many, width), tl.f32), tl.zeros((many, other), tl.f32)
@@ -97,7 +97,7 @@ def walk_queries(
             dscore = dscore.to(query.dtype)
             dkey = tl.dot(dscore, query, dkey)
             if given is not None:
-                tl.store(given[0], (given[1] + one, n, m), dealt(dscore))
+                tl.store(given[0], (row + one, n, m), dealt(dscore))
     if drop[0] is not None:
         dvalue = dvalue / (1.0 - drop[0])
     return dkey * scale, dvalue
@@ -121,21 +121,21 @@ def taken_off(o: Any, do: Any, at: Any, many: Any, width: Any) -> Any:
     return tl.reshape(tl.sum(output * grad, 2), (many,))
 
 
-def walk_keys(
-    query: Any, grad: Any, off: Any, arrays: Any, place: Any, span: Any, how: Any, drop: Any,
-    size: Any,
-) -> Any:  # fmt: skip
-    """dq of a block of queries, from all keys that they see, `size` at a time.
+def walk_keys(off: Any, arrays: Any, place: Any, span: Any, how: Any, drop: Any, sizes: Any) -> Any:
+    """dq of a block of queries, from all keys that they see.
 
-    `off`: of each query, `taken_off`. `arrays`: q, k, v, logs. `place`: batch, head, row of the
-    first query; head and first row of the keys. `span`: the first query of the block, how many keys
-    there are.
+    `off`: of each query, `taken_off`. `arrays`: q, k, v, do, logs. `place`: batch, head, rows of
+    the first query and the first key. `span`: the first query of the block, how many keys there
+    are. `sizes`: queries, keys a step, elements of a query and of a value; heads that share keys.
     """
-    q, k, v, logs = arrays
-    (batch, head, start), (of, begin) = place
+    q, k, v, do, logs = arrays
+    batch, head, start, begin = place
     m, keys = span
     scale, cap, causal, window = how
-    many, width = query.shape
+    many, size, width, other, shared = sizes
+    query = tl.load(q, (batch, head, start + m, 0), (many, width))
+    grad = tl.load(do, (batch, head, start + m, 0), (many, other))
+    of = head // shared
     factor, bend = bent(scale, cap)
     log, off = tl.load(logs, (batch, head, start + m), many)[:, None], off[:, None]
     dquery = tl.zeros((many, width), tl.f32)
@@ -148,7 +148,7 @@ def walk_keys(
         first = tl.maximum(0, m - window + 1) // size * size
     for n in tl.range(first, end, size):
         key = tl.load(k, (batch, of, begin + n, 0), (size, width))
-        value = tl.load(v, (batch, of, begin + n, 0), (size, grad.shape[1]))
+        value = tl.load(v, (batch, of, begin + n, 0), (size, other))
         weight, slope = weigh(tl.dot(query, key.T), log, factor, bend)
         partly = n + size > seen
         if window is not None:
@@ -202,17 +202,13 @@ def key_gradients(
     """dk, dv of BN keys; parameters are those of `attention`, what it gave, and the `delta` that
     `query_gradients` gave."""
     batch, head, n = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BN
-    key = tl.load(k, (batch, head, n, 0), (BN, D))
-    value = tl.load(v, (batch, head, n, 0), (BN, D if DV is None else DV))
     dkey, dvalue = walk_queries(
-        key,
-        value,
-        (q, k, do, logs, delta),
-        (batch, head, 0),
+        (q, k, v, do, logs, delta),
+        (batch, head, 0, 0),
         (q.shape[2], False, n),
         (scale, cap, CAUSAL, window),
         (dropout, seed),
-        (BM, SHARED),
+        (BM, BN, D, D if DV is None else DV, SHARED),
     )
     tl.store(dk, (batch, head, n, 0), dkey.to(dk.dtype))
     tl.store(dv, (batch, head, n, 0), dvalue.to(dv.dtype))
@@ -246,15 +242,13 @@ def query_gradients(
     width: tl.const = D if DV is None else DV
     off = taken_off(o, do, (batch, head, m), BM, width)
     dquery = walk_keys(
-        tl.load(q, (batch, head, m, 0), (BM, D)),
-        tl.load(do, (batch, head, m, 0), (BM, width)),
         off,
-        (q, k, v, logs),
-        ((batch, head, 0), (head // SHARED, 0)),
+        (q, k, v, do, logs),
+        (batch, head, 0, 0),
         (m, k.shape[2]),
         (scale, cap, CAUSAL, window),
         (dropout, seed),
-        BN,
+        (BM, BN, D, width, SHARED),
     )
     tl.store(delta, (batch, head, m), off)
     tl.store(dq, (batch, head, m, 0), dquery.to(dq.dtype))

@@ -10,10 +10,20 @@ heads at a time as the array for them holds. No atomics: the same bits every tim
 
 from __future__ import annotations
 
+from typing import Any
+
 import tilec
 import tilec.language as tl
 from tilec.ops.gradient_kernels import taken_off, walk_queries
 from tilec.ops.gradient_plan import BLOCK, DEALT, MOST_HEADS
+
+
+def head_behind(first: Any, number: Any, heads: Any, shared: Any) -> Any:
+    """(batch, head) of the array `heads`: `number` heads behind `first` times `shared` of them,
+    counted over all batches."""
+    head = tl.assume(first, min=0, max=MOST_HEADS) * shared + number
+    many = heads.shape[1]
+    return tl.assume(head // many, min=0), tl.assume(head % many, min=0)
 
 
 @tilec.kernel(grid=lambda o, BM: (tl.cdiv(o.shape[2], BM), o.shape[1], o.shape[0]))
@@ -58,18 +68,15 @@ def handing_key_gradients(
     the scale, as `dealt` orders them; of blocks that no query sees nothing is written, but all of
     those of `BLOCK` on a side of which some does."""
     number, n = tl.program_id(1), tl.program_id(0) * BN
-    head = tl.assume(first, min=0, max=MOST_HEADS) + number
-    batch, head = tl.assume(head // k.shape[1], min=0), tl.assume(head % k.shape[1], min=0)
+    batch, head = head_behind(first, number, k, 1)
     dkey, dvalue = walk_queries(
-        tl.load(k, (batch, head, n, 0), (BN, D)),
-        tl.load(v, (batch, head, n, 0), (BN, D if DV is None else DV)),
-        (q, k, do, logs, delta),
-        (batch, head, 0),
+        (q, k, v, do, logs, delta),
+        (batch, head, 0, 0),
         (q.shape[2], False, n),
         (scale, cap, CAUSAL, None),
         (dropout, seed),
-        (BM, SHARED),
-        (dscores, number * SHARED),
+        (BM, BN, D, D if DV is None else DV, SHARED),
+        (dscores, number),
     )
     tl.store(dk, (batch, head, n, 0), dkey.to(dk.dtype))
     tl.store(dv, (batch, head, n, 0), dvalue.to(dv.dtype))
@@ -92,8 +99,7 @@ def handed_query_gradients(
 ):
     """dq of the heads that `handing_key_gradients` was given, from what it wrote."""
     number, m = tl.program_id(1), tl.program_id(0) * BM
-    head = tl.assume(first, min=0, max=MOST_HEADS) * SHARED + number
-    batch, head = tl.assume(head // q.shape[1], min=0), tl.assume(head % q.shape[1], min=0)
+    batch, head = head_behind(first, number, q, SHARED)
     end = k.shape[2]
     if CAUSAL:  # so far, in whole blocks, all is written
         tl.static_assert(BLOCK % BM == 0 and BM % BN == 0)

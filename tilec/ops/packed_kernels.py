@@ -24,6 +24,12 @@ def span_of(starts: Any, number: Any) -> Any:
     return first, behind - first
 
 
+def spans_of(starts: Any, key_starts: Any, number: Any) -> Any:
+    """`span_of` the queries of a sequence, and of its keys."""
+    queries = span_of(starts, number)
+    return queries, span_of(starts if key_starts is None else key_starts, number)
+
+
 @tilec.kernel(
     grid=lambda q, starts, longest, BM: (tl.cdiv(longest, BM), q.shape[1], starts.shape[0] - 1)
 )
@@ -52,8 +58,7 @@ def packed_attention(
     """`attention` of each sequence; `logs` (1, heads, tokens)."""
     sequence, head, m = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BM
     width: tl.const = D if DV is None else DV
-    start, length = span_of(starts, sequence)
-    first, keys = span_of(starts if key_starts is None else key_starts, sequence)
+    (start, length), (first, keys) = spans_of(starts, key_starts, sequence)
     if m < length:
         query = tl.load(q, (0, head, start + m, 0), (BM, D))
         state = walk(
@@ -101,20 +106,15 @@ def packed_key_gradients(
 ):
     """`key_gradients` of each sequence; `longest`: of keys."""
     sequence, head, n = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BN
-    start, length = span_of(starts, sequence)
-    first, keys = span_of(starts if key_starts is None else key_starts, sequence)
+    (start, length), (first, keys) = spans_of(starts, key_starts, sequence)
     if n < keys:
-        key = tl.load(k, (0, head, first + n, 0), (BN, D))
-        value = tl.load(v, (0, head, first + n, 0), (BN, D if DV is None else DV))
         dkey, dvalue = walk_queries(
-            key,
-            value,
-            (q, k, do, logs, delta),
-            (0, head, start),
+            (q, k, v, do, logs, delta),
+            (0, head, start, first),
             (length, True, n),
             (scale, cap, CAUSAL, window),
             (dropout, seed),
-            (BM, SHARED),
+            (BM, BN, D, D if DV is None else DV, SHARED),
         )
         put(dk, head, first, n, keys, dkey.to(dk.dtype))
         put(dv, head, first, n, keys, dvalue.to(dv.dtype))
@@ -149,21 +149,18 @@ def packed_query_gradients(
 ):
     """`query_gradients` of each sequence; `longest`: of queries."""
     sequence, head, m = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BM
-    start, length = span_of(starts, sequence)
-    first, keys = span_of(starts if key_starts is None else key_starts, sequence)
+    (start, length), (first, keys) = spans_of(starts, key_starts, sequence)
     width: tl.const = D if DV is None else DV
     if m < length:
         off = taken_off(o, do, (0, head, start + m), BM, width)
         put(delta, head, start, m, length, off)
         dquery = walk_keys(
-            tl.load(q, (0, head, start + m, 0), (BM, D)),
-            tl.load(do, (0, head, start + m, 0), (BM, width)),
             off,
-            (q, k, v, logs),
-            ((0, head, start), (head // SHARED, first)),
+            (q, k, v, do, logs),
+            (0, head, start, first),
             (m, keys),
             (scale, cap, CAUSAL, window),
             (dropout, seed),
-            BN,
+            (BM, BN, D, width, SHARED),
         )
         put(dq, head, start, m, length, dquery.to(dq.dtype))
