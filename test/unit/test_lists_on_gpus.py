@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from fake_driver import FakeDriver
-from test_runtime_launcher import FakeTensor, installed
+from launcher_fakes import FakeTensor, installed
 
 from tilec.executable.kernel import CompiledKernel
 from tilec.runtime.array_list import ArrayList

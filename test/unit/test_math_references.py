@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from test_expand_math import UNARY, reference_of, samples
+from math_errors import UNARY, reference_of, samples
 
 DIGITS = 60
 ONE, TWO = Decimal(1), Decimal(2)
