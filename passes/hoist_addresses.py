@@ -84,7 +84,8 @@ class _Block:
                 _predicate(op)
 
     def _hoist(self, value: ir.Value) -> int:
-        """The place, by number, behind which a value is there: as early as can be."""
+        """Moves what computes a value as early as it may stand. Returns the number of the op behind
+        which the value is known, -1 in front of all."""
         op = defining_op(value)
         if op is None:
             return -1 if self._place(value.owner.owner) is None else len(self._ops)

@@ -98,7 +98,7 @@ class RingState:
         self._fill(slot, op)
 
     def bring(self, slot: int, bytes_: int, op: ir.Operation) -> None:
-        """Bytes of a copy."""
+        """Notes that bytes of a copy have arrived at a slot, which may fill it."""
         self.bytes[slot] -= bytes_
         self._fill(slot, op)
 

@@ -93,7 +93,7 @@ def _up_to_end(place: Place) -> ir.Value:
 
 
 def _as_i32(count: ir.Value) -> ir.Value:
-    """An index that is no larger than a tile."""
+    """Converts an index that is no larger than a tile's side, and so fits, to i32."""
     return as_type(count, ir.IntegerType.get_signless(32))
 
 

@@ -72,7 +72,8 @@ def lower_cluster_send(op: gpu_tile.ClusterSendOp, state: Lowering) -> None:
     from_thread = state.thread_coordinates(layout, rank)[op.axis]
 
     def distance(at: int) -> ir.Value:
-        """From our shared memory to that of the CTA which gets coordinate `at` of this thread."""
+        """Computes how far our shared memory lies from that of the CTA that gets coordinate `at` of
+        this thread."""
         if at not in apart:
             moved = state.arith("addi", from_thread, at)
             to = state.arith("divui", moved, size)

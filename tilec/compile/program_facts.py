@@ -229,11 +229,12 @@ class Exchanges:
 
 @dataclass
 class ProgramFacts:
-    """All of it. `recurs`: whether a loop computes a tile from itself. `elements`, `bytes`: of the
-    largest tile computed, and of the largest in memory, each in one of the `stripes` in which a
-    program works (`passes/rows/stripes.py`). `is_few`: whether launches have few programs.
-    `gathered`: accesses of gathers that no loop repeats, each of a run of neighbours. `is_crowded`:
-    whether it is for launches of many programs."""
+    """What is known of a program by which its tiles and warps are chosen. `recurs`: whether a loop
+    computes a tile from itself. `elements`, `bytes`: of the largest tile computed, and of the
+    largest in memory, each in one of the `stripes` in which a program works
+    (`passes/rows/stripes.py`). `is_few`: whether launches have few programs. `gathered`: accesses
+    of gathers that no loop repeats, each of a run of neighbours. `is_crowded`: whether it is for
+    launches of many programs."""
 
     stripes: int
     is_few: bool = False
@@ -253,18 +254,18 @@ class ProgramFacts:
 
     @property
     def elements(self) -> int:
-        """See the class."""
+        """Elements of the largest tile that is computed, of one stripe."""
         return self.results.elements // self.stripes
 
     @property
     def bytes(self) -> int:
-        """See the class."""
+        """Bytes of the largest tile in memory, of one stripe."""
         return self.accesses.bytes // self.stripes
 
     @property
     def narrow_bytes(self) -> int:
-        """Of the narrowest tile in memory that has as many elements as the largest computed; of the
-        largest in memory where none has."""
+        """Bytes of the narrowest tile in memory that has as many elements as the largest computed;
+        of the largest in memory where none has."""
         width = self.accesses.narrow.get(self.results.elements)
         return self.bytes if width is None else self.elements * width // 8
 

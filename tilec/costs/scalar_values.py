@@ -79,7 +79,7 @@ class ScalarReader:
         return self._places[value]
 
     def bind(self, value: ir.Value, place: int) -> None:
-        """Says what a value is, a loop's variable for one."""
+        """Gives a value, as a loop's variable, a place in the list of numbers."""
         self._places[value] = place
 
     def _rule(self, value: ir.Value) -> _Rule:

@@ -53,7 +53,7 @@ READ_AN_ARRAY = (
 
 
 def number_help(name: str) -> str:
-    """For an array of no dimensions where a number is wanted."""
+    """Says how to pass or read a number where an array of no dimensions stands in its place."""
     return (
         f"help: annotate the parameter to pass it as a number ({name}: float), or read it: "
         f"tl.load({name}, (), ())"
@@ -123,8 +123,8 @@ def keyword_help(text: str) -> tuple[str, ...]:
 
 
 def function_help(function: Any) -> tuple[str, ...]:
-    """A note where `tl` has a function of the same name, as for numpy.exp, or another way; else
-    nothing."""
+    """Notes that name what `tl` has instead of another library's function: one of the same name, as
+    for numpy.exp, or another way. None where it has neither."""
     name = getattr(function, "__name__", "")
     if name in dir(tl) and callable(getattr(tl, name)):
         return (f"help: use tl.{name}",)

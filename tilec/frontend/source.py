@@ -113,7 +113,8 @@ def _found_elsewhere(code: CodeType, start: Location) -> ast.FunctionDef:
 
 
 def _constants(code: CodeType) -> tuple[Any, ...]:
-    """What else of a code says what it does: names, and constants by their texts, as 1 is True."""
+    """Gives what decides, beside its instructions, what a code object does: its names, and its
+    constants by their texts, as 1 == True."""
     plain = [repr(value) for value in code.co_consts if not isinstance(value, CodeType)]
     return code.co_names, code.co_freevars, plain
 

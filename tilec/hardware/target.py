@@ -302,7 +302,7 @@ def why_not_its_own(target: Target, compute_capability: tuple[int, int]) -> str 
 
 
 def why_no_target(compute_capability: tuple[int, int]) -> str:
-    """Says why no target's code runs on a device."""
+    """Says why no known target's code runs on a device of a compute capability."""
     if compute_capability < OLDEST_CAPABILITY:
         return BEFORE_AMPERE
     return f"no target's code runs there and fits its memory; known: {', '.join(TARGETS)}"

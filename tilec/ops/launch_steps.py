@@ -72,7 +72,7 @@ class OwnArrays:
         return self.add(name, lambda _: make(), 0)
 
     def add(self, name: str, make: Callable[[int], Any], stream: int) -> Any:
-        """What `make` gives for a stream."""
+        """Makes an array for launches on a stream, and keeps its maker for later calls."""
         self.makers[name] = make
         self.values[name] = make(stream)
         return self.values[name]

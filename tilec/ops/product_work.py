@@ -52,7 +52,8 @@ def predicted(
     stages: int | None = None,
     parts: int = 1,
 ) -> tuple[float, bool]:
-    """Microseconds, and whether all programs run at once, each by CTAs for so many `parts` of k."""
+    """Predicts how many microseconds a product takes, and whether all its programs run at once.
+    Each program is run by as many CTAs as k is cut into `parts`."""
     work = in_parts(work_of(product, tile, splits, cluster, machine, stages), parts)
     found = predict(work, machine)
     unit = work.loops[0].unit

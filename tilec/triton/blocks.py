@@ -68,7 +68,8 @@ def _made(op: Op, forms: Forms) -> Block | None:
 
 
 def _carried(value: Value, forms: Forms) -> Block | None:
-    """What a for loop carries: advanced by the same in each iteration, if at all."""
+    """Describes a block pointer that a for loop carries, where each iteration advances it by one
+    distance, or not at all; None for others."""
     loop = value.owner.parent if not isinstance(value.owner, Op) else None
     if loop is None or loop.name != "scf.for":
         return None

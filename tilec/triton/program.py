@@ -57,7 +57,8 @@ class Type:
 
 @dataclass(eq=False)
 class Value:
-    """What an op gives or a block takes. `owner`: the op, or the block; `number`: which of its."""
+    """A result of an op, or an argument of a block, which is its `owner`; `number`: its place among
+    the owner's results or arguments."""
 
     name: str
     type: Type

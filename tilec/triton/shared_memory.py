@@ -83,8 +83,8 @@ def _shared(plan: Plan, pointers: Mapping[str, ArrayView], numbers: Mapping[str,
 def _grown(
     found: Shared, groups: Sequence[Group], function: Function, pointers: Mapping[str, ArrayView]
 ) -> tuple[Group, ...]:
-    """The groups with pointers that overlap them, or each other. ArgumentError where these cannot
-    be joined."""
+    """Adds to groups of pointers those that overlap them, and makes groups of others that overlap
+    each other. ArgumentError where such pointers cannot be joined."""
     flat = [n for n, rule in enumerate(found.plan.arrays) if rule.root in found.sharing.flat]
     grown: list[set[str]] = list(map(set, groups))
     for number in flat:

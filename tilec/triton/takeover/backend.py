@@ -120,7 +120,8 @@ def _separate(text: str) -> str:
 
 
 def _name_of(text: str) -> str:
-    """The name of a text's kernel, all of which can be imported. CompileError if it cannot."""
+    """Returns the name of the kernel in a text of Triton's IR. CompileError if part of that kernel
+    cannot be imported."""
     if "tt.func" not in text:
         raise CompileError("not a kernel of triton.language (Gluon is not imported)")
     name = read_kernel(text).name
