@@ -46,7 +46,7 @@ _SAID = ("dims", "padding", "options")
 """What two loads of the same elements say alike."""
 
 
-@kernel_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+@kernel_pass(requires=Level.LAYOUTS)
 def align_loads(function: ir.Operation, context: PassContext) -> None:
     """Loads shifted tiles as the aligned vectors that they are parts of."""
     facts = Divisibility(function)

@@ -26,9 +26,7 @@ from tilec.passes.rewriting.locations import error_at
 @kernel_pass(
     requires=Level.BUFFERS,
     ensures=Level.ALLOCATED,
-    behind={
-        "allocate-tensor-memory": "the address of tensor memory lies in shared memory",
-    },
+    behind={"allocate-tensor-memory": "the address of tensor memory lies in shared memory"},
 )
 def allocate_shared(function: ir.Operation, context: PassContext) -> None:
     """Fills in offsets. CompileError naming the buffers if they do not fit."""

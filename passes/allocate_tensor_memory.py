@@ -48,7 +48,7 @@ from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import all_ops, find_ops
 
 
-@kernel_pass(requires=Level.BUFFERS, ensures=None)
+@kernel_pass(requires=Level.BUFFERS, keeps=True)
 def allocate_tensor_memory(function: ir.Operation, context: PassContext) -> None:
     """Fills in columns. CompileError naming the buffers if they do not fit."""
     allocs, reserved = _find(function)

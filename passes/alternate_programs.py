@@ -64,10 +64,7 @@ from tilec.passes.roles.program_slice import Slice
 
 @kernel_pass(
     requires=Level.BUFFERS,
-    ensures=Level.BUFFERS,
-    behind={
-        "overlap-mma": "a second set of warps does what the first does by then",
-    },
+    behind={"overlap-mma": "a second set of warps does what the first does by then"},
     rings=True,
 )
 def alternate_programs(function: ir.Operation, context: PassContext) -> None:

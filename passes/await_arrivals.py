@@ -58,7 +58,6 @@ from tilec.passes.rewriting.walk import find_ops
 
 @kernel_pass(
     requires=Level.ALLOCATED,
-    ensures=Level.ALLOCATED,
     behind={
         "share-copies": "it decides who arrives in which CTA, and lets the cluster meet",
         "load-early": "that makes a second role that fills slots",

@@ -95,10 +95,7 @@ MOST_CARRIED = 32
 
 @tile_pass(
     requires=Level.LAYOUTS,
-    ensures=Level.LAYOUTS,
-    behind={
-        "remove-layout-conversions": "that decides which layout a carried tile has",
-    },
+    behind={"remove-layout-conversions": "that decides which layout a carried tile has"},
 )
 def carry_partials(module: ir.Module, context: PassContext) -> None:
     """Loops carry what each thread has added up, and threads meet behind them."""

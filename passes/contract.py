@@ -148,20 +148,22 @@ class TilePass:
 def tile_pass(
     *,
     requires: Level,
-    ensures: Level | None,
+    ensures: Level | None = None,
+    keeps: bool = False,
     behind: Mapping[str, str] | None = None,
     rings: bool = False,
 ) -> Callable[[PassFunction], TilePass]:
     """Declares a pass; its name is the function's in kebab case.
 
-    `ensures` None: it keeps the level it finds, which may be `requires` or a later one. `behind`,
-    `rings`: see `TilePass`.
+    It leaves the level that it `requires`, but where it `ensures` another, or `keeps` the one it
+    finds, which may be a later one. `behind`, `rings`: see `TilePass`.
     """
 
+    left = None if keeps else ensures or requires
     reasons = tuple((behind or {}).items())
 
     def declare(run: PassFunction) -> TilePass:
-        return TilePass(run.__name__.replace("_", "-"), run, requires, ensures, reasons, rings)
+        return TilePass(run.__name__.replace("_", "-"), run, requires, left, reasons, rings)
 
     return declare
 

@@ -51,7 +51,7 @@ from tilec.passes.math.scalar_builder import Scalar, ScalarBuilder
 from tilec.passes.rewriting.walk import ops_named
 
 
-@tile_pass(requires=Level.NVVM, ensures=Level.NVVM)
+@tile_pass(requires=Level.NVVM)
 def convert_floats(module: ir.Module, context: PassContext) -> None:
     """Turns 8-bit floats into i8 and writes out their conversions."""
     vocabulary = Vocabulary(module.context)

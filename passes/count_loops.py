@@ -51,7 +51,7 @@ from tilec.passes.rewriting.walk import find_ops, kernel_of, ops_named
 from tilec.passes.roles.program_slice import Slice
 
 
-@tile_pass(requires=Level.TILE, ensures=Level.TILE)
+@tile_pass(requires=Level.TILE)
 def count_loops(module: ir.Module, context: PassContext) -> None:
     """Makes for loops of while loops around products."""
     for loop in ops_named(module.operation, ["scf.while"]):

@@ -60,7 +60,6 @@ takes)."""
 
 @kernel_pass(
     requires=Level.BUFFERS,
-    ensures=Level.BUFFERS,
     behind={
         "specialize-warps": "that gives slots back behind waits, which this moves",
         "rotate-dots": "it takes products whose waits stand right behind them",

@@ -56,7 +56,7 @@ from tilec.passes.rewriting.scalars import binary, compare, less, select
 from tilec.passes.rewriting.walk import find_ops, is_of, kernel_of
 
 
-@kernel_pass(requires=Level.TILE, ensures=None)
+@kernel_pass(requires=Level.TILE, keeps=True)
 def dissolve_windows(function: ir.Operation, context: PassContext) -> None:
     """Replaces windows by coordinates of the arrays that they are of."""
     windows = find_ops(function, WindowOp)

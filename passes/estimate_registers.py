@@ -18,7 +18,7 @@ from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.roles.parts import parts_of
 
 
-@kernel_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
+@kernel_pass(requires=Level.BUFFERS)
 def estimate_registers(function: ir.Operation, context: PassContext) -> None:
     """Reports the parts of kernels whose live values exceed their registers."""
     for part in parts_of(function, context):

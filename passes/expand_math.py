@@ -68,7 +68,7 @@ _EXPANDED = frozenset(EXPANSIONS) | {
 """Names of ops that do not stay as they are: those of the math dialect, and of others."""
 
 
-@tile_pass(requires=Level.NVVM, ensures=Level.NVVM)
+@tile_pass(requires=Level.NVVM)
 def expand_math(module: ir.Module, context: PassContext) -> None:
     """Replaces math ops (and inexact divisions and arith.remf) by what NVPTX can select."""
     vocabulary = Vocabulary(module.context)

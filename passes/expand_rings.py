@@ -80,10 +80,7 @@ from tilec.passes.rewriting.walk import find_ops, is_of, kernels
 
 @tile_pass(
     requires=Level.ALLOCATED,
-    ensures=Level.ALLOCATED,
-    behind={
-        "await-arrivals": "until then passes look for who fills and who empties a ring",
-    },
+    behind={"await-arrivals": "until then passes look for who fills and who empties a ring"},
 )
 def expand_rings(module: ir.Module, context: PassContext) -> None:
     """Makes mbarriers of all rings."""

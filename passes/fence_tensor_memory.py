@@ -37,11 +37,7 @@ from tilec.passes.rewriting.walk import all_ops, blocks_in
 
 
 @kernel_pass(
-    requires=Level.ALLOCATED,
-    ensures=Level.ALLOCATED,
-    behind={
-        "insert-barriers": "fences stand at the syncs that it makes",
-    },
+    requires=Level.ALLOCATED, behind={"insert-barriers": "fences stand at the syncs that it makes"}
 )
 def fence_tensor_memory(function: ir.Operation, context: PassContext) -> None:
     """Puts fences between accesses to tensor memory and what orders them."""

@@ -28,11 +28,7 @@ from tilec.passes.copies.fill_pieces import fill_in_pieces, has_fills
 from tilec.passes.roles.parts import parts_of
 
 
-@kernel_pass(
-    requires=Level.BUFFERS,
-    ensures=Level.BUFFERS,
-    behind={"specialize-warps": "roles divide the registers"},
-)
+@kernel_pass(requires=Level.BUFFERS, behind={"specialize-warps": "roles divide the registers"})
 def fill_piecewise(function: ir.Operation, context: PassContext) -> None:
     """Loads what fills buffers piece by piece where registers are short."""
     if not has_fills(function):

@@ -51,7 +51,7 @@ _ADDRESSES = frozenset(
 """Ops that move like integer arithmetic."""
 
 
-@tile_pass(requires=Level.NVVM, ensures=Level.NVVM)
+@tile_pass(requires=Level.NVVM)
 def hoist_addresses(module: ir.Module, context: PassContext) -> None:
     """Moves the address arithmetic of every block in front of its first wait that it can pass, and
     replaces branches around arrivals."""

@@ -49,7 +49,6 @@ in all)."""
 
 @kernel_pass(
     requires=Level.BUFFERS,
-    ensures=Level.BUFFERS,
     behind={"split-reductions": "what crosses warps goes through buffers by then"},
 )
 def hoist_loads(function: ir.Operation, context: PassContext) -> None:

@@ -74,11 +74,8 @@ from tilec.passes.roles.fills import fill_by_roles, loads_for, operand_fills, wo
 
 @kernel_pass(
     requires=Level.LAYOUTS,
-    ensures=Level.LAYOUTS,
     needs=Feature.CP_ASYNC,
-    behind={
-        "stage-operands": "that makes the buffers that copies fill",
-    },
+    behind={"stage-operands": "that makes the buffers that copies fill"},
     rings=True,
 )
 def insert_async_copies(function: ir.Operation, context: PassContext) -> None:

@@ -122,7 +122,7 @@ class Pending(NamedTuple):
         return self.stored.union(*self.multiplying)
 
 
-@kernel_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
+@kernel_pass(requires=Level.ALLOCATED)
 def insert_barriers(function: ir.Operation, context: PassContext) -> None:
     """Orders every cross-thread dependence through shared memory.
 

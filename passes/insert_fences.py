@@ -53,7 +53,7 @@ KIND = "async_shared"
 _MEETS = (ClusterSyncOp, SyncOp, TensorMapLoad)
 
 
-@kernel_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
+@kernel_pass(requires=Level.ALLOCATED)
 def insert_fences(function: ir.Operation, context: PassContext) -> None:
     """Fences writes that asynchronous readers see."""
     ops = [op.opview for op in all_ops(function) if class_of(op) is not None]

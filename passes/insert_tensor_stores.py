@@ -66,7 +66,7 @@ products that write more than they read took 8 to 25 % less time through the cop
 0.5 to 2 %."""
 
 
-@kernel_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS, needs=Feature.TMA)
+@kernel_pass(requires=Level.LAYOUTS, needs=Feature.TMA)
 def insert_tensor_stores(function: ir.Operation, context: PassContext) -> None:
     """Turns stores of tiles that do not lie coalesced into tensor stores, where there are some."""
     if not context.allowance.copies:

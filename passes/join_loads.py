@@ -53,7 +53,7 @@ _SAID = ("dims", "padding", "options")
 """What loads of one vector say alike."""
 
 
-@kernel_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+@kernel_pass(requires=Level.LAYOUTS)
 def join_loads(function: ir.Operation, context: PassContext) -> None:
     """Loads tiles of neighbours together."""
     written = written_arrays(function)

@@ -38,11 +38,7 @@ from tilec.passes.rewriting.walk import find_ops
 
 
 @tile_pass(
-    requires=Level.LAYOUTS,
-    ensures=Level.LAYOUTS,
-    behind={
-        "stage-operands": "that puts the sums into tensor memory",
-    },
+    requires=Level.LAYOUTS, behind={"stage-operands": "that puts the sums into tensor memory"}
 )
 def keep_accumulators(module: ir.Module, context: PassContext) -> None:
     """Takes accumulators in tensor memory out of the values that loops carry."""

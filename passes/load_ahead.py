@@ -63,11 +63,7 @@ CTAs have enough."""
 
 
 @kernel_pass(
-    requires=Level.LAYOUTS,
-    ensures=Level.LAYOUTS,
-    behind={
-        "carry-partials": "that takes reductions out of loops",
-    },
+    requires=Level.LAYOUTS, behind={"carry-partials": "that takes reductions out of loops"}
 )
 def load_ahead(function: ir.Operation, context: PassContext) -> None:
     """Issues the loads of loops whose threads wait for each other an iteration ahead."""

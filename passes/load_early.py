@@ -65,10 +65,7 @@ _SCALAR_OPS = ("memref.dim", "scf.for", "scf.yield", "gpu.yield", "gpu_tile.role
 
 @kernel_pass(
     requires=Level.ALLOCATED,
-    ensures=Level.ALLOCATED,
-    behind={
-        "overlap-launches": "it takes copies out from behind the waits that it makes",
-    },
+    behind={"overlap-launches": "it takes copies out from behind the waits that it makes"},
     rings=True,
 )
 def load_early(function: ir.Operation, context: PassContext) -> None:

@@ -61,7 +61,6 @@ ROOM = 56
 
 @kernel_pass(
     requires=Level.BUFFERS,
-    ensures=Level.BUFFERS,
     behind={
         "pack-programs": "that writes the loop",
         "hoist-loads": "loads that it moves are in the way of no others",

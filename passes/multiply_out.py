@@ -61,7 +61,7 @@ _WIDENED = {
 """What is said of operands whose format changes, by whether tensor memory has the sums."""
 
 
-@tile_pass(requires=Level.TILE, ensures=Level.TILE)
+@tile_pass(requires=Level.TILE)
 def multiply_out(module: ir.Module, context: PassContext) -> None:
     """Names the instruction of every product with scales, or multiplies its scales out."""
     for op in find_ops(module.operation, tile.DotScaledOp):

@@ -68,11 +68,8 @@ _ENDS = ("func.return", "gpu.yield", "scf.yield")
 
 @kernel_pass(
     requires=Level.ALLOCATED,
-    ensures=Level.ALLOCATED,
     needs=Feature.GRIDDEPCONTROL,
-    behind={
-        "share-copies": "it waits in front of the first access of each role",
-    },
+    behind={"share-copies": "it waits in front of the first access of each role"},
 )
 def overlap_launches(function: ir.Operation, context: PassContext) -> None:
     """Lets kernels start early, and the next launch with them where it has to wait."""

@@ -66,7 +66,6 @@ from tilec.passes.rewriting.walk import find_ops, is_of
 
 @tile_pass(
     requires=Level.BUFFERS,
-    ensures=Level.BUFFERS,
     behind={
         "specialize-warps": "that gives slots back behind waits, which this moves",
         "rotate-dots": "products in flight across the back edge are not rotated",

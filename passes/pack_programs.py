@@ -78,7 +78,6 @@ so (H200)."""
 
 @kernel_pass(
     requires=Level.BUFFERS,
-    ensures=Level.BUFFERS,
     behind={"split-conversions": "what crosses warps goes through buffers by then"},
 )
 def pack_programs(function: ir.Operation, context: PassContext) -> None:

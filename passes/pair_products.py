@@ -78,11 +78,8 @@ BOTH, EVEN = 3, 1
 
 @kernel_pass(
     requires=Level.BUFFERS,
-    ensures=Level.BUFFERS,
     needs=Feature.TCGEN05,
-    behind={
-        "specialize-warps": "that makes the roles whose products are paired",
-    },
+    behind={"specialize-warps": "that makes the roles whose products are paired"},
     rings=True,
 )
 def pair_products(function: ir.Operation, context: PassContext) -> None:

@@ -91,7 +91,7 @@ from tilec.passes.rewriting.scalars import (
 from tilec.passes.rewriting.walk import all_ops, find_ops, is_of
 
 
-@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS, rings=True)
+@tile_pass(requires=Level.LAYOUTS, rings=True)
 def pipeline_loops(module: ir.Module, context: PassContext) -> None:
     """Multi-buffers every loop of asynchronous copies."""
     for loop in find_loops(module):

@@ -62,10 +62,7 @@ FMA_ACCUMULATORS = 64
 
 @tile_pass(
     requires=Level.LAYOUTS,
-    ensures=Level.LAYOUTS,
-    behind={
-        "pipeline-loops": "that makes the rings that fragments are read ahead from",
-    },
+    behind={"pipeline-loops": "that makes the rings that fragments are read ahead from"},
     rings=True,
 )
 def prefetch_fragments(module: ir.Module, context: PassContext) -> None:

@@ -97,7 +97,6 @@ an H200, 32 for 8: 98 us for 142, 119 for 159, 194 for 219)."""
 
 @kernel_pass(
     requires=Level.BUFFERS,
-    ensures=Level.BUFFERS,
     behind={
         "specialize-warps": "that says what a role loads itself, and how many registers it has",
         "rotate-dots": "a product that needs what is carried is not rotated",

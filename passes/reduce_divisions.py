@@ -80,7 +80,6 @@ class _Digit:
 
 @kernel_pass(
     requires=Level.ALLOCATED,
-    ensures=Level.ALLOCATED,
     behind={
         "pipeline-loops": "what is carried on cannot be computed ahead",
         "expand-rings": "that plays what roles compute of their counters",

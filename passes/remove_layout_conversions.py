@@ -59,7 +59,7 @@ _ACCESSES = 4
 barriers beside, makes at the least."""
 
 
-@kernel_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+@kernel_pass(requires=Level.LAYOUTS)
 def remove_layout_conversions(function: ir.Operation, context: PassContext) -> None:
     """Folds conversions into what makes their operand."""
     for op in find_ops(function, ConvertLayoutOp):

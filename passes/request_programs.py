@@ -84,10 +84,7 @@ from tilec.passes.rewriting.walk import is_of
 
 @kernel_pass(
     requires=Level.BUFFERS,
-    ensures=Level.BUFFERS,
-    behind={
-        "alternate-programs": "until then every loop over programs is an scf.for",
-    },
+    behind={"alternate-programs": "until then every loop over programs is an scf.for"},
     rings=True,
 )
 def request_programs(function: ir.Operation, context: PassContext) -> None:

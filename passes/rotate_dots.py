@@ -58,7 +58,6 @@ from tilec.passes.rewriting.walk import is_pure
 
 @tile_pass(
     requires=Level.BUFFERS,
-    ensures=Level.BUFFERS,
     behind={
         "specialize-warps": "that gives slots back where their readers end, which rotating moves",
         "pair-products": "a rotated product is not recognised as half of a pair",

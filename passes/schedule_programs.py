@@ -100,7 +100,7 @@ from tilec.terms.demands import ORDER
 DEMAND = "the author's demand"
 
 
-@kernel_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+@kernel_pass(requires=Level.LAYOUTS)
 def schedule_programs(function: ir.Operation, context: PassContext) -> None:
     """Puts programs of kernels with dots in grouped order, or in a loop that CTAs share."""
     found = _look_at(function)

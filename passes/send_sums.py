@@ -35,7 +35,7 @@ from tilec.passes.rewriting.scalars import as_type, binary, i32_constant
 from tilec.passes.rewriting.walk import find_ops
 
 
-@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+@tile_pass(requires=Level.LAYOUTS)
 def send_sums(module: ir.Module, context: PassContext) -> None:
     """Takes sums that CTAs have in parts through the shared memory of their cluster."""
     for op in find_ops(module.operation, tile.SumStripesOp):

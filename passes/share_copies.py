@@ -62,7 +62,6 @@ from tilec.passes.rewriting.walk import find_ops
 
 @kernel_pass(
     requires=Level.ALLOCATED,
-    ensures=Level.ALLOCATED,
     behind={
         "specialize-warps": "that makes the load role whose copies are shared",
         "insert-barriers": "syncs stand between the accesses of one CTA, whoever loaded for it",

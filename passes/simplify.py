@@ -51,7 +51,7 @@ _SIGN = {"slt": False, "sge": True}
 """What `x < 0` and `x >= 0` are where no x is negative."""
 
 
-@tile_pass(requires=Level.TILE, ensures=None)
+@tile_pass(requires=Level.TILE, keeps=True)
 def simplify(module: ir.Module, context: PassContext) -> None:
     """Folds, merges and hoists ops, and drops those without an effect."""
     _drop_unused(module)

@@ -40,7 +40,7 @@ _PRODUCT = "wgmma.mma_async"
 _STAYS = "pmevent 0;"
 
 
-@tile_pass(requires=Level.NVVM, ensures=Level.NVVM)
+@tile_pass(requires=Level.NVVM)
 def sink_scalars(module: ir.Module, context: PassContext) -> None:
     """Moves integer arithmetic in front of loops of products behind them, where nothing inside
     needs it."""

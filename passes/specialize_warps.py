@@ -106,7 +106,6 @@ from tilec.passes.roles.short_programs import RingSlots
 
 @kernel_pass(
     requires=Level.BUFFERS,
-    ensures=Level.BUFFERS,
     behind={
         "schedule-programs": "roles run the whole loop over programs",
         "insert-async-copies": "roles issue the copies that it makes",

@@ -21,7 +21,7 @@ from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.rewriting.walk import find_ops
 
 
-@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+@tile_pass(requires=Level.LAYOUTS)
 def split_atomics(module: ir.Module, context: PassContext) -> None:
     """Sends the old values of atomics to the copies of their elements."""
     for op in find_ops(module.operation, tile.Atomic):

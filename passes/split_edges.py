@@ -65,7 +65,6 @@ Access = LoadOp | StoreOp
 
 @kernel_pass(
     requires=Level.ALLOCATED,
-    ensures=Level.ALLOCATED,
     behind={"overlap-launches": "what waits for earlier launches stays in front of the branch"},
 )
 def split_edges(function: ir.Operation, context: PassContext) -> None:

@@ -67,7 +67,7 @@ MOST_ROWS_BYTES = 4096
 zeroed and added up in a few instructions a thread."""
 
 
-@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+@tile_pass(requires=Level.LAYOUTS)
 def split_reductions(module: ir.Module, context: PassContext) -> None:
     """Routes reductions, scans and exchanges across warps, takes and histograms through shared
     memory."""

@@ -75,7 +75,7 @@ from tilec.passes.rows.row_edits import begin_at
 from tilec.terms.demands import SUM_PARTS
 
 
-@kernel_pass(requires=Level.SELECTED, ensures=Level.SELECTED)
+@kernel_pass(requires=Level.SELECTED)
 def split_sums(function: ir.Operation, context: PassContext) -> None:
     """Gives the CTAs of a cluster parts of a loop of products, and a stripe each of the sum."""
     parts = sum_parts_of(function)

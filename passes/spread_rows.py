@@ -47,11 +47,7 @@ from tilec.passes.rows.row_kernels import RowKernel, find_rows, is_row, row_axis
 from tilec.passes.rows.stripes import count_stripes
 
 
-@kernel_pass(
-    requires=Level.TILE,
-    ensures=Level.TILE,
-    behind={"dissolve-windows": "rows are counted in whole arrays"},
-)
+@kernel_pass(requires=Level.TILE, behind={"dissolve-windows": "rows are counted in whole arrays"})
 def spread_rows(function: ir.Operation, context: PassContext) -> None:
     """Spreads rows that one CTA cannot hold over the CTAs of a cluster."""
     rows = find_rows(function)

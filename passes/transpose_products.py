@@ -47,7 +47,7 @@ TRANSPOSED = (1, 0)
 """The permutation of axes that transposes a matrix."""
 
 
-@kernel_pass(requires=Level.TILE, ensures=Level.TILE, needs=Feature.WGMMA)
+@kernel_pass(requires=Level.TILE, needs=Feature.WGMMA)
 def transpose_products(function: ir.Operation, context: PassContext) -> None:
     """Turns dots whose rhs can come to registers where it becomes the lhs."""
     for op in find_ops(function, tile.DotOp):

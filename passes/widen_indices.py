@@ -71,9 +71,7 @@ _CASTS = ("arith.index_cast", "arith.index_castui")
 
 
 @kernel_pass(
-    requires=Level.TILE,
-    ensures=None,
-    behind={"dissolve-windows": "sums of windows are indices"},
+    requires=Level.TILE, keeps=True, behind={"dissolve-windows": "sums of windows are indices"}
 )
 def widen_indices(function: ir.Operation, context: PassContext) -> None:
     """Gives i64 to what 32 bits might not hold."""

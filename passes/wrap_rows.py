@@ -55,11 +55,7 @@ from tilec.passes.rows.row_kernels import Access, RowKernel, find_rows, is_row, 
 from tilec.passes.rows.wrapped_rows import longest_shift, may_wrap, saves_slots
 
 
-@kernel_pass(
-    requires=Level.TILE,
-    ensures=Level.TILE,
-    behind={"dissolve-windows": "rows begin in whole arrays"},
-)
+@kernel_pass(requires=Level.TILE, behind={"dissolve-windows": "rows begin in whole arrays"})
 def wrap_rows(function: ir.Operation, context: PassContext) -> None:
     """Wraps rows whose elements are not known to be aligned."""
     rows = find_rows(function)

@@ -38,7 +38,7 @@ from tilec.passes.rewriting.loops import (
 from tilec.passes.rewriting.scalars import as_type, binary, constant
 
 
-@tile_pass(requires=Level.TILE, ensures=Level.TILE)
+@tile_pass(requires=Level.TILE)
 def write_out_steps(module: ir.Module, context: PassContext) -> None:
     """Computes the indices that loops carry of the loops' counters."""
     for loop in find_loops(module):

@@ -100,7 +100,7 @@ def test_death_of_the_process_is_one_internal_error(
     assert done.errors.startswith("internal error: tilec died of SIGKILL\n")
 
 
-@tile_pass(requires=Level.TILE, ensures=None)
+@tile_pass(requires=Level.TILE, keeps=True)
 def fall_over(*_: object) -> None:
     """Ends as MLIR does."""
     faulthandler.disable()

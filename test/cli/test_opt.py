@@ -170,7 +170,7 @@ def test_what_a_pass_runs_behind_exists() -> None:
     assert known >= {name for tile_pass in ALL_PASSES for name, _ in tile_pass.behind}
 
 
-@tile_pass(requires=Level.LAYOUTS, ensures=None, rings=True)
+@tile_pass(requires=Level.LAYOUTS, keeps=True, rings=True)
 def forget_releases(module: ir.Module, _: PassContext) -> None:
     """What a pass of rings must not do."""
     for op in find_ops(module.operation, RingReleaseOp):

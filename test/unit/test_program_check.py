@@ -22,7 +22,7 @@ func.func @k() attributes {tile.kernel} {
 """
 
 
-@tile_pass(requires=Level.TILE, ensures=None)
+@tile_pass(requires=Level.TILE, keeps=True)
 def keeps_all(module: ir.Module, context: PassContext) -> None:
     """Does nothing."""
 
@@ -32,14 +32,14 @@ def only_promises(module: ir.Module, context: PassContext) -> None:
     """Ensures layouts that it does not give."""
 
 
-@tile_pass(requires=Level.TILE, ensures=None)
+@tile_pass(requires=Level.TILE, keeps=True)
 def spoils_an_op(module: ir.Module, context: PassContext) -> None:
     """Breaks a rule of the op, not of MLIR."""
     iota = find_kernel(module, None).regions[0].blocks[0].operations[0].operation
     iota.attributes["axis"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
 
 
-@tile_pass(requires=Level.TILE, ensures=None)
+@tile_pass(requires=Level.TILE, keeps=True)
 def demands_in_vain(module: ir.Module, context: PassContext) -> None:
     """Leaves a demand that no pass knows."""
     find_kernel(module, None).attributes["tile.unheard"] = ir.UnitAttr.get()
@@ -76,7 +76,7 @@ def test_an_unchanged_program_is_looked_at_once(
     run_pass(keeps_all, job)
 
 
-@tile_pass(requires=Level.TILE, ensures=None)
+@tile_pass(requires=Level.TILE, keeps=True)
 def uses_too_early(module: ir.Module, context: PassContext) -> None:
     """Leaves what only MLIR's verifier knows: a value before it is there."""
     iota, end = find_kernel(module, None).regions[0].blocks[0].operations
