@@ -6,6 +6,7 @@ Every function of `cuda.bindings.driver` returns a tuple: the CUresult, then the
 from __future__ import annotations
 
 import importlib
+import os
 from functools import lru_cache
 from typing import Any
 
@@ -20,9 +21,16 @@ class CudaError(DeviceError):
         self.code = code
 
 
+_asked_by: int | None = None
+"""The process that first asked the driver: its forks cannot, and some die of it."""
+
+
 @lru_cache(maxsize=1)
 def load_driver() -> Any:
     """`cuda.bindings.driver`, initialised. DeviceError says why there is none."""
+    global _asked_by
+    if _asked_by not in (None, os.getpid()):
+        raise DeviceError("CUDA does not work in a fork of a process that has used it; spawn it")
     try:
         driver = importlib.import_module("cuda.bindings.driver")
     except ImportError as error:
@@ -33,9 +41,13 @@ def load_driver() -> Any:
         # cuda-python raises its own error type, a RuntimeError, where libcuda is missing.
         reason = str(error).splitlines()[0]
         raise DeviceError(f"the NVIDIA driver library does not load ({reason})") from error
+    _asked_by = os.getpid()
     if result:
         raise DeviceError(f"the NVIDIA driver does not start ({_name(driver, result)})")
     return driver
+
+
+os.register_at_fork(after_in_child=load_driver.cache_clear)
 
 
 def check(returned: tuple[Any, ...], doing: str) -> Any:

@@ -7,7 +7,9 @@ import struct
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 
 import ml_dtypes
 import numpy as np
@@ -384,6 +386,15 @@ def test_reasons_for_no_gpu(monkeypatch: pytest.MonkeyPatch, fake: FakeDriver):
     broken.cuInit = lambda flags: (_ for _ in ()).throw(RuntimeError("no libcuda\nmore"))  # type: ignore[method-assign]
     monkeypatch.setitem(sys.modules, "cuda.bindings.driver", broken)  # type: ignore[arg-type]
     assert no_device_reason() == "the NVIDIA driver library does not load (no libcuda)"
+
+
+def test_forks_of_a_process_that_has_used_the_driver_do_not_ask_it(fake: FakeDriver):
+    """On a machine with a GPU commands that ask whether there is one died in the forks of tests."""
+    assert no_device_reason() is None
+    with ProcessPoolExecutor(1, get_context("fork")) as pool:
+        reason = pool.submit(no_device_reason).result()
+    assert reason == "CUDA does not work in a fork of a process that has used it; spawn it"
+    assert no_device_reason() is None
 
 
 def test_work_of_a_named_producer_comes_first(fake: FakeDriver):
