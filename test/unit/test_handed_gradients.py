@@ -64,6 +64,7 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("target", "causal"), [("sm_90a", True), ("sm_90a", False), ("sm_80", True)]
 )

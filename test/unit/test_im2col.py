@@ -137,6 +137,7 @@ def assert_walks(kernel: CompiledKernel) -> None:
     assert "cp.async.cg" not in kernel.ptx
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("images", "window", "filters", "stride", "pad"),
     [
