@@ -22,6 +22,8 @@ from tilec.ops.attention_plan import Shapes
 from tilec.ops.handed_kernels import handed_query_gradients, handing_key_gradients
 
 BF16 = ml_dtypes.bfloat16
+ALL_HEADS = 4 * 21 * 32 * 2
+"""Bytes of the gradients of scores in `test_scratch`."""
 
 
 @pytest.mark.share(3)
@@ -65,6 +67,26 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.share(2)
+@pytest.mark.parametrize(
+    ("scratch", "steps"), [(None, 1), (ALL_HEADS, 1), (ALL_HEADS - 1, 2), (1, 0), (0, 0)]
+)
+def test_scratch(scratch: int | None, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All heads go through memory at once, half of them, none, as far as the caller allows."""
+    monkeypatch.setattr(gradient_plan, "_saves", lambda *_: True)
+    rng = np.random.default_rng(5)
+    q, do = (rng.standard_normal((1, 4, 21, 16)).astype(BF16) for _ in range(2))
+    k, v = (rng.standard_normal((1, 2, 21, 16)).astype(BF16) for _ in range(2))
+    logs = np.full(q.shape[:3], np.nan, np.float32)
+    options = {"causal": True, "scratch": scratch, "device": "emulator"}
+    out = tilec.ops.attention(q, k, v, logs=logs, **options)
+    launched = launches(monkeypatch)
+    found = tilec.ops.attention_gradients(do, q, k, v, out, logs, **options)
+    assert launched.count("handing_key_gradients") == steps
+    assert launched.count("query_gradients") == (not steps)
+    right = attended(*(x[0] for x in (q, k, v, do)), causal=True)[2:5]
+    assert max(error(x[0], y) for x, y in zip(found, right, strict=True)) < 1.5e-2
+
+
 @pytest.mark.parametrize(
     ("target", "causal"), [("sm_90a", True), ("sm_90a", False), ("sm_80", True)]
 )

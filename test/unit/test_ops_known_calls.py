@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,10 +12,11 @@ import numpy as np
 import pytest
 from attention_reference import attended, error, kept_weights
 from copied_operands import copy_from
-from fake_driver import uninstall
+from fake_driver import CUresult, uninstall
 from simulated_gpu import SimulatedGpu, install_gpu
 
 import tilec
+from tilec.messages.diagnostics import PerformanceWarning
 from tilec.ops import (
     attention_launch,
     gradient_launch,
@@ -25,7 +27,7 @@ from tilec.ops import (
 )
 from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.arrays import ArrayView
-from tilec.runtime.errors import ArgumentError
+from tilec.runtime.errors import ArgumentError, DeviceError
 
 
 @pytest.fixture(autouse=True)
@@ -225,6 +227,39 @@ def test_gradients_of_attention_again(handed: bool, monkeypatch: pytest.MonkeyPa
             assert max(error(x.numpy()[n], y) for x, y in zip(found, right, strict=True)) < 2e-3
     (known,) = gradient_launch._known.calls.values()
     assert len(known.steps) == (1 + 2 * 2 if handed else 2)
+
+
+def test_gradients_of_attention_where_memory_is_full(
+    gpu: SimulatedGpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the first call, and of one like an earlier one, what hands gradients of scores on does not
+    fit: both do without it and say so; the calls between and behind them do not."""
+    monkeypatch.setattr(gradient_plan, "_saves", lambda *_: True)
+    allocate, largest = gpu.cuMemAlloc, 2 * 21 * 16 * 2  # bytes of q
+
+    def full(size: int) -> Any:
+        return (CUresult.CUDA_ERROR_OUT_OF_MEMORY, 0) if size > largest else allocate(size)
+
+    (q, k, v, do), (*there, of_out) = heads(np.random.default_rng(3), *[(1, 2, 21, 16)] * 4)
+    logs = tilec.device("cuda:0").array(np.full((1, 2, 21), np.nan, np.float32))
+    out = tilec.ops.attention(*there, logs=logs)
+    right = attended(q[0], k[0], v[0], do[0])[2:5]
+    for is_full in (True, False, True, False):
+        monkeypatch.setattr(gpu, "cuMemAlloc", full if is_full else allocate)
+        before = len(gpu.ran)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            found = tilec.ops.attention_gradients(of_out, *there, out, logs)
+        assert len(gpu.ran) - before == (2 if is_full else 3)
+        assert [w.category for w in said] == [PerformanceWarning] * is_full
+        assert not said or f"{2 * 21 * 32 * 2} bytes of scratch are more" in str(said[0].message)
+        assert max(error(x.numpy()[0], y) for x, y in zip(found, right, strict=True)) < 2e-3
+    (known,) = gradient_launch._known.calls.values()
+    assert len(known.steps) == 3
+    largest = 0
+    monkeypatch.setattr(gpu, "cuMemAlloc", full)
+    with pytest.raises(DeviceError, match="CUDA_ERROR_OUT_OF_MEMORY"):  # of a result
+        tilec.ops.attention_gradients(of_out, *there, out, logs)
 
 
 def test_attention_again_of_one_query(gpu: SimulatedGpu) -> None:

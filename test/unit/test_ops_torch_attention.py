@@ -10,6 +10,7 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 import tilec  # noqa: E402
+from tilec.ops import gradient_launch  # noqa: E402
 from tilec.ops.attention_options import NAMES  # noqa: E402
 from tilec.ops.torch import attention  # noqa: E402
 from tilec.ops.torch_attention import _gradients, _operator  # noqa: E402
@@ -57,7 +58,7 @@ def test_gradient_of_a_sum_and_once_only() -> None:
 
 def test_the_operators_are_what_torch_expects() -> None:
     q, k, v = inputs(9, 9, torch.bfloat16)
-    options = (True, 4, None, 2.0, 0.5, 3, None, None)
+    options = (True, 4, None, 2.0, 0.5, 3, None, None, 1 << 20)
     sinks = torch.randn(4, requires_grad=True)
     torch.library.opcheck(_operator, (q, k, v, sinks, *[None] * 4, *options))
     out, logs = (x.detach() for x in _operator(q, k, v, sinks, *[None] * 4, *options))
@@ -68,7 +69,7 @@ def test_the_operators_are_what_torch_expects() -> None:
 def test_the_operators_of_packed_sequences_are_what_torch_expects() -> None:
     q, k, v = (x[0].transpose(0, 1).contiguous().requires_grad_() for x in inputs(9, 9))
     starts = torch.tensor([0, 2, 9], dtype=torch.int32)
-    options = (True, None, None, None, 0.0, None, 7, None)
+    options = (True, None, None, None, 0.0, None, 7, None, None)
     torch.library.opcheck(_operator, (q, k, v, None, starts, *[None] * 3, *options))
     attention(q, k, v, starts=starts, longest=7, causal=True).sum().backward()
     pieces = [x.detach()[2:].transpose(0, 1)[None].requires_grad_() for x in (q, k, v)]
@@ -81,7 +82,7 @@ def test_caches_have_no_gradients() -> None:
     q, k, v = inputs(3, 9)
     lengths = torch.tensor([7], dtype=torch.int32)
     torch.library.opcheck(
-        _operator, (q, k, v, *[None] * 3, lengths, None, True, *[None] * 3, 0.0, *[None] * 3)
+        _operator, (q, k, v, *[None] * 3, lengths, None, True, *[None] * 3, 0.0, *[None] * 4)
     )
     out = attention(q.requires_grad_(), k, v, lengths=lengths, causal=True)
     with pytest.raises(ArgumentError, match="'lengths': attention of caches has no gradients"):
@@ -103,6 +104,27 @@ def test_the_operators_take_every_option_as_the_plain_call_does() -> None:
         assert tuple(option.name for option in options) == NAMES
     with pytest.raises(ArgumentError, match="'casual': attention takes arrays, and causal"):
         attention(*inputs(), casual=True)  # pyright: ignore
+
+
+@pytest.mark.parametrize("scratch", [None, 0])
+def test_the_gradients_take_the_scratch_of_the_call(
+    scratch: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In eager code and in a compiled function."""
+    seen: list[int | None] = []
+
+    def noted(*call: Any) -> bool:
+        seen.append(call[3])
+        return False
+
+    monkeypatch.setattr(gradient_launch, "heads_at_once", noted)
+
+    def loss(q: Any, k: Any, v: Any) -> Any:
+        return tilec.ops.attention(q, k, v, scratch=scratch).sum()
+
+    for function in (loss, torch.compile(loss, backend="aot_eager", fullgraph=True)):
+        function(*(x.requires_grad_() for x in inputs(12, 12))).backward()
+    assert seen == [scratch] * 2
 
 
 def test_the_plain_call_has_gradients() -> None:

@@ -33,7 +33,8 @@ def attention(
     """`softmax(q @ k^T * scale) @ v`, as `tilec.ops.attention`, in `jax.jit` or outside.
 
     Differentiable, in reverse, with respect to q, k and v, once; `jax.vmap` launches once for each
-    element. ArgumentError, while JAX traces, names the argument that is wrong.
+    element. The gradients take no memory beside the results and a number a query: scores are
+    computed twice. ArgumentError, while JAX traces, names the argument that is wrong.
     """
     return _attend(*alike(q, k, v), Options(causal, window, scale))
 

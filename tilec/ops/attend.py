@@ -59,6 +59,10 @@ def attention(
     page i of a sequence is `table[sequence, i]`. Of one query a sequence several programs share the
     keys, where there are too few sequences for the device.
 
+    `scratch`: gradients take at most so many bytes beside the results and a number a query; 2 GB if
+    not given. Fewer are slower, 0: none. Where they are not free, gradients do without, and a
+    PerformanceWarning says so.
+
     `device`, `stream`: as in a launch. Runs where the arrays are, NumPy arrays on the emulator.
 
     ArgumentError (a TypeError) names the argument that is wrong. Inside `torch.compile`, and where

@@ -24,6 +24,7 @@ class Asked(TypedDict, total=False):
     seed: int | None
     longest: int | None
     longest_key: int | None
+    scratch: int | None
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Options:
     seed: Any = None
     longest: Any = None
     longest_key: Any = None
+    scratch: Any = None
 
     @classmethod
     def of(cls, asked: Mapping[str, Any]) -> Options:
@@ -49,7 +51,8 @@ class Options:
     def without_seed(self) -> tuple[Any, ...]:
         """All of it but the seed."""
         sizes = self.longest, self.longest_key
-        return (self.causal, self.window, self.scale, self.cap, self.dropout, *sizes)
+        plain = self.causal, self.window, self.scale, self.cap, self.dropout
+        return (*plain, *sizes, self.scratch, self.scratch.__class__)
 
 
 NAMES = tuple(field.name for field in fields(Options))

@@ -53,7 +53,8 @@ class Shapes:
 @dataclass(frozen=True)
 class Plan:
     """`out_shape`, `logs_shape`: of what comes out. `constants`, `numbers`: of all kernels.
-    `longest`: the most queries, and keys, of a packed sequence."""
+    `longest`: the most queries, and keys, of a packed sequence. `scratch`: the most bytes beside
+    the results that gradients take, None where nobody says."""
 
     shapes: Shapes
     out_shape: tuple[int, ...]
@@ -62,6 +63,7 @@ class Plan:
     constants: Mapping[str, Any]
     numbers: Mapping[str, Any]
     longest: tuple[int, int]
+    scratch: int | None
     decodes: bool
 
 
@@ -94,14 +96,14 @@ def plan_attention(views: Mapping[str, ArrayView], options: Options) -> Plan:
         "cap": _positive("cap", options.cap, None),
         **_dropout(options.dropout, options.seed),
     }
+    scratch = None if options.scratch is None else _whole("scratch", options.scratch)
     longest = _longest("longest", options.longest, sizes.length)
     usual = longest if "key_starts" not in views else sizes.keys
     longest_key = _longest("longest_key", options.longest_key, usual)
     one = PACKED not in views and sizes.length == 1 and numbers_["dropout"] is None
     decodes = one and (not options.causal or "lengths" in views)
-    return Plan(
-        sizes, out_shape, logs_shape, dtype, constants, numbers_, (longest, longest_key), decodes
-    )
+    most = longest, longest_key
+    return Plan(sizes, out_shape, logs_shape, dtype, constants, numbers_, most, scratch, decodes)
 
 
 def _check_together(views: Mapping[str, ArrayView], options: Options) -> None:
@@ -264,8 +266,10 @@ def _dropout(dropout: Any, seed: Any) -> dict[str, Any]:
 
 
 def _longest(name: str, value: Any, usual: int) -> int:
-    if value is None:
-        return usual
+    return usual if value is None else _whole(name, value)
+
+
+def _whole(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 0:
         raise ArgumentError(f"argument {name!r}: expected 0 or more, found {value!r}")
     return int(value)

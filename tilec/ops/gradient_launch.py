@@ -6,11 +6,14 @@ have in common takes through memory, the first hands it on (`handed_kernels.py`)
 
 from __future__ import annotations
 
+import warnings
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import tilec.language as tl
 from tilec.call.device_target import target_of
 from tilec.costs.machine import machine_of
+from tilec.messages.diagnostics import PerformanceWarning
 from tilec.messages.tracebacks import short_traceback
 from tilec.ops.attention_launch import Call, kind_of
 from tilec.ops.attention_options import Asked, Options
@@ -18,6 +21,7 @@ from tilec.ops.attention_plan import PACKED, Plan, plan_attention
 from tilec.ops.gradient_plan import handed_shape, heads_at_once
 from tilec.ops.known_calls import KnownCall, KnownCalls, look
 from tilec.ops.launch_steps import Made
+from tilec.ops.new_arrays import is_out_of_memory
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -49,12 +53,16 @@ def attention_gradients(
     options. The same bits at every call. ArgumentError names the argument that is wrong.
     """
     options = Options.of(asked)
-    count = 2 if sinks is None else 3  # of arrays of its own those that are results come last
     arrays = (q, k, v, out, do, logs, sinks, starts, key_starts, None)
     seen = look(arrays, kind_of(options, device))
+    results = slice(1, 3 if sinks is None else 4)  # of arrays of its own, as `_launch` makes them
     if seen is not None and (known := _known.find(seen[0])) is not None:
-        dq, own = known.launch_all(None, seen[1], options.seed)
-        return (dq, *own[-count:])
+        try:
+            dq, own = known.launch_all(None, list(seen[1]), options.seed)
+            return (dq, *own[results])
+        except Exception as error:  # nothing is launched before all memory is there
+            if not is_out_of_memory(error):
+                raise
     call = Call(dict(zip(ARRAYS, arrays, strict=True)), device, None)
     plan = plan_attention(call.views, options)
     dq = call.add("dq", call.views["q"].shape, plan.dtype)
@@ -64,36 +72,56 @@ def attention_gradients(
         kept = ARRAYS, call.values, views, call.steps, call.own
         made = Made(*kept, views["q"].shape, plan.dtype, written=("dq",), out="dq")
         _known.keep(seen[0], KnownCall.of(made))
-    return (dq, *list(call.own.values.values())[-count:])
+    return (dq, *list(call.own.values.values())[results])
 
 
 _known = KnownCalls()
 
 
 def _launch(call: Call, plan: Plan) -> bool:
-    """Launches all kernels on new arrays; whether there was something to compute for each."""
+    """Launches all kernels on new arrays; whether a call like this one had best do the same."""
     call.add_own("delta", plan.logs_shape, tl.f32)
-    has_queries, has_keys = 0 not in plan.out_shape, 0 not in call.views["k"].shape
-    heads = _heads_at_once(call, plan) if has_queries and has_keys else 0
-    if heads:
-        call.add_own("dscores", handed_shape(plan.shapes, heads), plan.dtype)
     for name in "kv":
         call.add_own(f"d{name}", call.views[name].shape, plan.dtype)
+    if "sinks" in call.values:
+        call.add_own("dsinks", (plan.shapes.heads,), tl.f32)
+    has_queries, has_keys = 0 not in plan.out_shape, 0 not in call.views["k"].shape
+    wanted = _heads_at_once(call, plan) if has_queries and has_keys else 0
+    heads = wanted if wanted and _has_scratch(call, plan, wanted) else 0
     if heads:
         _hand_on(call, plan, heads)
     else:
         _compute_twice(call, plan, has_queries, has_keys)
     if "sinks" in call.values:
-        call.add_own("dsinks", (plan.shapes.heads,), tl.f32)
         call.launch("sink_gradients", ("logs", "delta", "sinks", "dsinks"), {})
-    return has_queries and has_keys
+    return has_queries and has_keys and heads == wanted
+
+
+def _has_scratch(call: Call, plan: Plan, heads: int) -> bool:
+    """Makes the array that hands gradients of scores on, last of all, so that it takes no result's
+    memory; whether there was enough for it."""
+    shape = handed_shape(plan.shapes, heads)
+    try:
+        call.add_own("dscores", shape, plan.dtype)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        size = plan.dtype.bytes * prod(shape)
+        text = (
+            f"gradients of attention: {size} bytes of scratch are more than is free; they are "
+            "computed without it, slower. A smaller scratch= for attention asks for less, "
+            "scratch=0 for none"
+        )
+        warnings.warn(text, PerformanceWarning, stacklevel=2)
+        return False
+    return True
 
 
 def _heads_at_once(call: Call, plan: Plan) -> int:
     if PACKED in call.views or plan.numbers["window"] is not None:
         return 0
     machine = machine_of(call.device, target_of(call.device))
-    return heads_at_once(plan.shapes, plan.dtype.bytes, machine)
+    return heads_at_once(plan.shapes, plan.dtype.bytes, machine, plan.scratch)
 
 
 def _compute_twice(call: Call, plan: Plan, has_queries: bool, has_keys: bool) -> None:

@@ -12,8 +12,9 @@ from tilec.costs.machine import Machine
 from tilec.ops.attention_plan import Shapes
 
 MOST_BYTES = 1 << 31
-"""Of memory that a call takes for them, beside its results. With half of it heads of 128 elements,
-16384 long, take 1.03 times as long, causal 1.05 times; with twice as much 0.97 to 1.00 (H200)."""
+"""Of memory that a call takes for them, beside its results, where the caller names no `scratch`.
+With half of it heads of 128 elements, 16384 long, take 1.03 times as long, causal 1.05 times; with
+twice as much 0.97 to 1.00 (H200)."""
 DEALT = 32
 """Queries that change places there (`gradient_kernels.dealt`): four pairs, which are a vector of 16
 bytes, for each of the four threads that have a row of a product's sums."""
@@ -28,13 +29,14 @@ MOST_HEADS = 1 << 16
 """Of queries, of all batches: so far are their numbers known to fit indices of 32 bits."""
 
 
-def heads_at_once(sizes: Shapes, number: int, machine: Machine) -> int:
+def heads_at_once(sizes: Shapes, number: int, machine: Machine, most: int | None = None) -> int:
     """Of how many heads of keys the gradients of scores, of `number` bytes each, go through memory
-    at a time; 0: they are computed twice."""
+    at a time, of which they take `most` bytes, if the caller says how many; 0: they are computed
+    twice."""
     if sizes.batch * sizes.heads > MOST_HEADS:
         return 0
     one = number * prod(handed_shape(sizes, 1))
-    heads = min(sizes.batch * sizes.few, MOST_BYTES // one)
+    heads = min(sizes.batch * sizes.few, (MOST_BYTES if most is None else most) // one)
     return heads if heads and _saves(sizes, number, machine) else 0
 
 

@@ -73,8 +73,8 @@ class OwnArrays:
 
     def add(self, name: str, make: Callable[[int], Any], stream: int) -> Any:
         """Makes an array for launches on a stream, and keeps its maker for later calls."""
-        self.makers[name] = make
         self.values[name] = make(stream)
+        self.makers[name] = make
         return self.values[name]
 
 

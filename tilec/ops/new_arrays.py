@@ -54,6 +54,21 @@ def array_maker(
     )
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an array could not be made, or something else not done, because memory is full.
+
+    NumPy and CuPy say so by a MemoryError, torch by its own error, the driver by a code, JAX by the
+    name of XLA's status.
+    """
+    torch = sys.modules.get("torch")
+    return (
+        isinstance(error, MemoryError)
+        or (torch is not None and isinstance(error, torch.cuda.OutOfMemoryError))
+        or getattr(error, "code", None) == "CUDA_ERROR_OUT_OF_MEMORY"
+        or "RESOURCE_EXHAUSTED" in str(error)
+    )
+
+
 def _cupy_array(index: int, sizes: tuple[int, ...], name: str) -> Any:
     cupy = sys.modules["cupy"]
     with cupy.cuda.Device(index):

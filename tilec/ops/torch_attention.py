@@ -33,7 +33,7 @@ NAME, GRADIENTS = "tilec::attention", "tilec::attention_gradients"
 _ARRAYS = "Tensor? sinks, Tensor? starts, Tensor? key_starts"
 _OPTIONS = (
     "bool causal, int? window, float? scale, float? cap, float dropout, int? seed, "
-    "SymInt? longest, SymInt? longest_key"
+    "SymInt? longest, SymInt? longest_key, int? scratch"
 )
 """Without defaults, as `register` wants it: callers pass every one, in the order of `Options`."""
 
