@@ -71,6 +71,13 @@ def test_losses(smoothing: float, dtype: str) -> None:
     near(found[1], expected[1], dtype)
 
 
+def test_a_label_that_is_no_class_has_no_loss() -> None:
+    z, labels = torch.randn(5, 30), torch.tensor([29, 30, -1, -100, 2**40])
+    for smoothing in (0.0, 0.2):
+        found = layers.cross_entropy(z, labels, smoothing)
+        assert found.isnan().tolist() == [False, True, True, False, True]
+
+
 @pytest.mark.parametrize("kind", list(CASES))
 def test_norms_of_rows_that_lie_otherwise(kind: str) -> None:
     """Transposed, in steps, and a row alone."""

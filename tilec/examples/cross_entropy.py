@@ -41,7 +41,7 @@ def cross_entropy(
     """losses = -sum(wanted * log(softmax(logits))); rows whose label is IGNORED have none.
 
     wanted: 1 - smoothing at the label, and smoothing spread evenly over all. `logits` become their
-    gradient.
+    gradient. The loss of a label that is no class is NaN.
     """
     row, classes = tl.program_id(0), logits.shape[1]
     label = tl.load(labels, row, ())
@@ -51,7 +51,7 @@ def cross_entropy(
             tl.store(logits, (row, start), tl.zeros((B,), logits.dtype))
     else:
         log_total, plain = log_sum_exp(logits, row, B)
-        at_label = tl.load(logits, (row, label), ()).to(tl.f32)
+        at_label = tl.load(logits, (row, label), (), padding=tl.nan).to(tl.f32)
         wanted = (1 - smoothing) * at_label + smoothing * plain / classes
         tl.store(losses, row, log_total - wanted)
         for start in tl.range(0, classes, B):

@@ -20,6 +20,10 @@ from tilec.examples.layer_norm import layer_norm_gradients
 from tilec.examples.rms_norm import rms_norm as rms_norm_rows
 from tilec.examples.rms_norm import rms_norm_gradients, sum_columns
 from tilec.examples.softmax import row_tile
+from tilec.runtime.errors import ArgumentError
+
+DTYPES = torch.float32, torch.float16, torch.bfloat16
+LABELS = torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8
 
 PROGRAMS = 264
 """Partial sums of a weight's gradient, two a multiprocessor of an H200; not timed."""
@@ -29,7 +33,9 @@ def rms_norm(x: Any, weight: Any, eps: float = 1e-6) -> Any:
     """x / sqrt(mean(x^2) + eps) * weight along the last axis, as `torch.nn.functional.rms_norm`.
 
     x: (..., n), weight: (n,), of f32, f16 or bf16; the result has x's shape and dtype.
+    ArgumentError for others.
     """
+    _check_rows(x, weight=weight)
     return _rms_norm(x.reshape(-1, x.shape[-1]), weight, eps).view(x.shape)
 
 
@@ -38,7 +44,9 @@ def layer_norm(x: Any, weight: Any, bias: Any, eps: float = 1e-5) -> Any:
     `torch.nn.functional.layer_norm`.
 
     x: (..., n), weight and bias: (n,), of f32, f16 or bf16; the result has x's shape and dtype.
+    ArgumentError for others.
     """
+    _check_rows(x, weight=weight, bias=bias)
     return _layer_norm(x.reshape(-1, x.shape[-1]), weight, bias, eps).view(x.shape)
 
 
@@ -46,9 +54,41 @@ def cross_entropy(logits: Any, labels: Any, smoothing: float = 0.0) -> Any:
     """The loss of each row, f32, as `torch.nn.functional.cross_entropy` with reduction="none".
 
     logits: (rows, classes) of f32, f16 or bf16; labels: (rows,) of integers, -100 for rows that do
-    not count. Keeps the gradient, of logits' size and dtype, instead of logits in f32.
+    not count, and from 0 to the number of classes: the loss of any other is NaN. Keeps the
+    gradient, of logits' size and dtype, instead of logits in f32. ArgumentError for others.
     """
+    _check("logits", logits, DTYPES, "(rows, classes)", 2)
+    _check("labels", labels, LABELS, f"({logits.shape[0]},)", 1, logits.shape[:1])
+    if not 0 <= smoothing <= 1:
+        raise ArgumentError(f"argument 'smoothing': expected 0 to 1, found {smoothing!r}")
     return _cross_entropy(logits, labels, smoothing)
+
+
+def _check_rows(x: Any, **along: Any) -> None:
+    """Refuses what is no tensor of rows, and no vectors along them."""
+    _check("x", x, DTYPES, "(..., n)")
+    for name, value in along.items():
+        _check(name, value, DTYPES, f"({x.shape[-1]},)", 1, x.shape[-1:])
+
+
+def _check(
+    name: str, value: Any, dtypes: Any, wanted: str, rank: int | None = None, shape: Any = None
+) -> None:
+    """Refuses an argument of another class, dtype or shape: kernels read no more than there is of
+    each, and would say nothing."""
+    if not isinstance(value, torch.Tensor):
+        raise ArgumentError(
+            f"argument {name!r}: expected a tensor {wanted}, found {type(value).__name__}"
+        )
+    if value.dtype not in dtypes:
+        known = ", ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
+        found = str(value.dtype).removeprefix("torch.")
+        raise ArgumentError(f"argument {name!r}: expected dtype {known}, found {found}")
+    fits = value.dim() > 0 if rank is None else value.dim() == rank
+    if not fits or (shape is not None and value.shape != shape):
+        raise ArgumentError(
+            f"argument {name!r}: expected shape {wanted}, found {tuple(value.shape)}"
+        )
 
 
 def _partial_sums(x: Any, *weights: int) -> Any:
