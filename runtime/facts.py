@@ -121,7 +121,10 @@ def check(kernel: CompiledKernel, arguments: Mapping[str, Any]) -> None:
     for parameter in kernel.parameters:
         if parameter.has_memory:
             argument = arguments[parameter.name]
-            (check_list if parameter.is_list else check_array)(parameter, argument)
+            if parameter.is_list:
+                check_list(parameter, argument)
+            else:
+                check_array(parameter, argument, parameter.name in (kernel.writes or ()))
             if kernel.index_bits == 32 and not _fits_32(arguments[parameter.name]):
                 array = arguments[parameter.name]
                 raise _mismatch(
@@ -179,8 +182,9 @@ def _beyond(kernel: CompiledKernel, arguments: Mapping[str, Any]) -> tuple[str, 
     return None
 
 
-def check_array(parameter: Parameter, array: ArrayView) -> None:
-    """Checks dtype, rank, compile-time sizes and strides, and facts of one argument."""
+def check_array(parameter: Parameter, array: ArrayView, is_written: bool = False) -> None:
+    """Checks dtype, rank, compile-time sizes and strides, and facts of one argument, and that what
+    is written has memory for each element."""
     if array.dtype != parameter.dtype:
         raise _mismatch(parameter, f"dtype {parameter.dtype}", array.dtype)
     if len(array.shape) != parameter.rank:
@@ -199,6 +203,9 @@ def check_array(parameter: Parameter, array: ArrayView) -> None:
         for axis, (value, expected) in enumerate(zip(found, fixed, strict=True)):
             if not used[axis]:
                 continue
+            if is_written and what == "stride" and value == 0:
+                where = f"stride 0 on axis {axis} of size {array.shape[axis]}, a broadcast view"
+                raise _mismatch(parameter, "memory for each element that is written", where)
             divisor = divisors[axis] if axis < len(divisors) else 1
             if expected is not None and value != expected:
                 raise _mismatch(parameter, f"{what} {expected} on axis {axis}", str(value))

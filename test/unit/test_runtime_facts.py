@@ -130,6 +130,15 @@ def test_a_violated_fact_names_argument_expectation_and_finding(array: ArrayView
         check_array(PARAMETER, array)
 
 
+def test_what_is_written_has_memory_for_each_element():
+    """A broadcast view has not; where the axis leads nowhere, it is none."""
+    broadcast = view((8, 64), (0, 1), "f16")
+    check_array(PARAMETER, broadcast)
+    check_array(PARAMETER, view((0, 64), (0, 1), "f16"), is_written=True)
+    with pytest.raises(ArgumentError, match="each element that is written, found stride 0 on axis"):
+        check_array(PARAMETER, broadcast, is_written=True)
+
+
 def test_the_fitting_array_passes():
     check_array(PARAMETER, view((16, 64), (72, 1), "f16"))
 

@@ -27,7 +27,7 @@ typedef struct target {
 typedef struct parameter {
   int argument;
   tilec_dtype dtype;
-  int rank, element_bytes, alignment;
+  int rank, element_bytes, alignment, is_written;
   int64_t sizes[TILEC_MOST_DIMENSIONS], size_divisors[TILEC_MOST_DIMENSIONS];
   int64_t strides[TILEC_MOST_DIMENSIONS], stride_divisors[TILEC_MOST_DIMENSIONS];
 } parameter;
@@ -158,7 +158,8 @@ static tilec_error check_array(const parameter *expected, const tilec_array *arr
   for (axis = 0; axis < array->rank; axis++) {
     int64_t stride = array->strides[axis];
     if (array->shape[axis] <= 1 || empty) continue; /* it leads nowhere */
-    if ((expected->strides[axis] != ANY && stride != expected->strides[axis]) ||
+    if ((expected->is_written && stride == 0) || /* elements that are one in memory */
+        (expected->strides[axis] != ANY && stride != expected->strides[axis]) ||
         !is_multiple(stride, expected->stride_divisors[axis]))
       return problem(TILEC_STRIDE, argument, axis);
   }

@@ -25,7 +25,7 @@ typedef enum tilec_status {
   TILEC_RANK,       /* an array has another number of dimensions */
   TILEC_ALIGNMENT,  /* an array begins at an address that the kernel was not compiled for */
   TILEC_SIZE,       /* the kernel was not compiled for such a size */
-  TILEC_STRIDE,     /* the kernel was not compiled for such a stride */
+  TILEC_STRIDE,     /* the kernel was not compiled for such a stride, or writes where it is 0 */
   TILEC_TOO_LARGE,  /* an array is too large for the kernel's 32-bit indices */
   TILEC_TENSOR_MAP, /* the copy engine cannot address the array */
   TILEC_LIMIT,      /* sizes, or the grid, are beyond the kernel's 32-bit indices */

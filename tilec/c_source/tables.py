@@ -50,14 +50,14 @@ def targets_table(targets: Sequence[Target]) -> str:
 def parameters_table(number: int, kernel: CompiledKernel) -> str:
     """What the arrays of a kernel must be."""
     rows = (
-        _parameter(argument, parameter)
+        _parameter(argument, parameter, parameter.name in (kernel.writes or ()))
         for argument, parameter in enumerate(kernel.parameters)
         if parameter.kind == "array"
     )
     return _table("parameter", f"parameters_{number}", rows)
 
 
-def _parameter(argument: int, parameter: Parameter) -> str:
+def _parameter(argument: int, parameter: Parameter, is_written: bool) -> str:
     facts, rank = parameter.facts, parameter.rank
     lists = (
         _any(parameter.sizes),
@@ -67,7 +67,7 @@ def _parameter(argument: int, parameter: Parameter) -> str:
     )
     first = f"{argument}, {dtype_name(parameter.dtype)}, {rank}, {ELEMENT_BYTES[parameter.dtype]}"
     texts = ", ".join(f"{{{', '.join(values) or '0'}}}" for values in lists)
-    return f"{{{first}, {facts.align}, {texts}}}"
+    return f"{{{first}, {facts.align}, {int(is_written)}, {texts}}}"
 
 
 def _any(values: Iterable[int | None]) -> Iterable[str]:
