@@ -131,8 +131,9 @@ def describe(value: Any, name: str = "array", stream: int | None = None) -> Arra
 def _from_torch(tensor: Any, name: str, stream: int | None) -> ArrayView:
     """torch's own accessors: they cover bf16 and fp8, need no stream and cost the least."""
     torch = sys.modules["torch"]
-    if tensor.layout is not torch.strided:
-        raise ArgumentError(f"argument {name!r}: expected a dense tensor, found {tensor.layout}")
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        found = "a nested one" if tensor.is_nested else tensor.layout
+        raise ArgumentError(f"argument {name!r}: expected a dense tensor, found {found}")
     if tensor.device.type not in ("cuda", "cpu"):
         kind = TracedTensorError if tensor.device.type == "meta" else ArgumentError
         raise kind(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilec.executable.kernel import LISTS
+from tilec.messages.binding import bound
 from tilec.runtime.errors import ArgumentError
 
 KINDS = ("array", *LISTS, "scalar", "typed", "const")
@@ -63,7 +64,7 @@ def bind(
         ]
     )
     try:
-        return dict(signature.bind(*given, **named).arguments)
+        return dict(bound(signature, given, named).arguments)
     except TypeError as error:
         raise ArgumentError(f"{name}(): {error}") from None
 

@@ -44,17 +44,24 @@ class DeclaredParameter:
         return LaunchArgument(self.name, kind if self.kind == "any" else self.kind, self.default)
 
 
+GROUPED = "help: one parameter may be a tuple, a list or an object of arrays"
+"""For parameters of any number."""
+
+
 def declared_parameters(fn: Callable[..., Any]) -> tuple[DeclaredParameter, ...]:
     """The parameters of a kernel function. CompileError at the function where one is not usable."""
     code = getattr(fn, "__code__", None)
     if code is None:
-        raise CompileError(f"a kernel must be a Python function, found {fn!r}")
+        notes = ["help: write @tilec.kernel(grid=...)"] if isinstance(fn, (int, tuple)) else []
+        raise CompileError(f"a kernel must be a Python function, found {fn!r}", None, notes)
     location = Location(code.co_filename, code.co_firstlineno)
     quote_file(location.file)
     found = []
     for parameter in inspect.signature(fn).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise CompileError(f"unsupported syntax: '*{parameter.name}' parameters", location)
+            stars = "*" if parameter.kind == parameter.VAR_POSITIONAL else "**"
+            text = f"unsupported syntax: '{stars}{parameter.name}' parameters"
+            raise CompileError(text, location, [GROUPED])
         found.append(_declared(fn, parameter, location))
     try:
         check_arguments([p.launch_argument("array") for p in found])

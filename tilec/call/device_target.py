@@ -7,6 +7,7 @@ from typing import Any
 
 from tilec.hardware.ptx_version import NEWEST, release_with, shown
 from tilec.hardware.target import TARGETS, Target, find_target, target_for_device, why_no_target
+from tilec.messages.mistakes import mistake
 from tilec.runtime.device import device as find_device
 from tilec.runtime.errors import DeviceError
 
@@ -49,4 +50,7 @@ def given_device(device: Any) -> Any:
         return device
     if isinstance(device, str):
         return find_device(device)
-    raise TypeError(f"device: expected a name such as 'cuda:1' or a device, found {device!r}")
+    # A device of torch's, whose name is one of ours.
+    name = f"; write {str(device)!r}" if type(device).__module__ == "torch" else ""
+    text = "device: expected a name such as 'cuda:1' or a device of tilec's"
+    raise mistake(TypeError(f"{text}, found {device!r}{name}"))

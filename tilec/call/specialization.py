@@ -14,6 +14,7 @@ from tilec.call.signature import parse_spec
 from tilec.call.spec_groups import bind_specs
 from tilec.executable.kernel import LISTS, Parameter
 from tilec.language.parameters import auto
+from tilec.messages.mistakes import mistake
 from tilec.runtime.array_list import ArrayList
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
@@ -145,6 +146,18 @@ def specialize_for(
 
     ValueError names what is missing or unknown. A scalar annotated with a dtype needs no spec.
     """
+    try:
+        return _specialize_for(declared, specs, constants, bits)
+    except ValueError as error:
+        raise mistake(error) from None
+
+
+def _specialize_for(
+    declared: Sequence[DeclaredParameter],
+    specs: Sequence[str | Parameter],
+    constants: Mapping[str, Any],
+    bits: int,
+) -> Specialization:
     given = {}
     for spec in specs:
         parameter = parse_spec(spec) if isinstance(spec, str) else spec

@@ -124,6 +124,8 @@ def check_grid(grid: Any) -> Grid:
     if not 1 <= len(sizes) <= 3:
         raise mistake(ValueError(f"a grid has one to three sizes, not {len(sizes)}: {grid!r}"))
     try:
+        if any(isinstance(size, bool) for size in sizes):
+            raise TypeError("a truth")
         x, y, z = (*map(operator.index, sizes), 1, 1)[:3]
     except TypeError:
         text = f"a grid is an integer or a tuple of one to three, not {grid!r}"

@@ -8,7 +8,13 @@ from typing import Any
 
 import tilec.language as tl
 from tilec.frontend.frame import Frame
-from tilec.frontend.habits import NO_LISTS, READ_AN_ARRAY, member_help, module_help
+from tilec.frontend.habits import (
+    NO_LISTS,
+    READ_AN_ARRAY,
+    array_member_help,
+    member_help,
+    module_help,
+)
 from tilec.frontend.names import constant_from_python
 from tilec.frontend.tl_gpu import METHODS_OF, properties_of
 from tilec.frontend.values import (
@@ -96,7 +102,7 @@ def _list_attribute(arrays: ArrayList, name: str) -> Any:
 def _array_attribute(array: Array, name: str) -> Any:
     known = {"shape": ArrayShape(array), "dtype": array.dtype, "ndim": array.rank}
     if name not in known:
-        notes = (READ_AN_ARRAY,) if name in METHODS else ()
+        notes = array_member_help(name) or ((READ_AN_ARRAY,) if name in METHODS else ())
         raise Mistake(f"an array has no '{name}'; it has shape, dtype and ndim", *notes)
     return known[name]
 

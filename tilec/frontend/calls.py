@@ -28,6 +28,7 @@ from tilec.frontend.values import (
 )
 from tilec.language.builtin import Function
 from tilec.language.parameters import const
+from tilec.messages.binding import bound
 from tilec.messages.diagnostics import CompileError
 
 _SIGNATURES: dict[Any, inspect.Signature] = {}
@@ -86,14 +87,15 @@ def _bind(
     name: str, signature: inspect.Signature, arguments: Sequence[Any], keywords: dict[str, Any]
 ) -> inspect.BoundArguments:
     try:
-        return signature.bind(*arguments, **keywords)
+        return bound(signature, arguments, keywords)
     except TypeError as error:
         shown = ", ".join(
             str(p.replace(annotation=inspect.Parameter.empty))
             for p in signature.parameters.values()
         )
-        notes = (f"expected {name}({shown})", *keyword_help(str(error)))
-        raise Mistake(f"{name}(): {error}", *notes) from None
+        text, *guesses = str(error).splitlines()
+        notes = keyword_help(text) or guesses
+        raise Mistake(f"{name}(): {text}", f"expected {name}({shown})", *notes) from None
 
 
 def _call_builtin(

@@ -136,7 +136,8 @@ def _compare(frame: Frame, op: ast.cmpop, lhs: Any, rhs: Any) -> Any:
         return (lhs is rhs) == isinstance(op, ast.Is)
     if isinstance(op, (ast.In, ast.NotIn)):
         if is_runtime(lhs) or not isinstance(rhs, (tuple, str)) or any(map(is_runtime, rhs)):
-            raise Mistake("'in' works on compile-time constants only")
+            notes = ("help: write x == 0 or x == 1",) if isinstance(rhs, tuple) else ()
+            raise Mistake("'in' works on compile-time constants only", *notes)
         if isinstance(rhs, str) and not isinstance(lhs, str):
             raise Mistake(f"'in' of a string needs a string, found {describe(lhs)}")
         return (lhs in rhs) == isinstance(op, ast.In)

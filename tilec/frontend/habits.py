@@ -16,8 +16,30 @@ _MEMBERS = {
     "mean": "x.sum() / n",
     "item": "x.reshape(()), for a tile of one element",
     "t": "x.T",
+    "at": "tl.where(tl.arange(n) == i, value, x)",
+    **dict.fromkeys(
+        ("detach", "cpu", "cuda", "numpy", "clone", "contiguous"),
+        "the tile itself: it has no device, no layout in memory and no gradient",
+    ),
+    **dict.fromkeys(("add_", "mul_", "fill_", "zero_"), "x = ...: a tile does not change"),
 }
 """Members of a tile elsewhere, and what to write."""
+
+_ARRAY_MEMBERS = {
+    **dict.fromkeys(("T", "t", "mT"), "a tile of it is turned: tl.load(array, offsets, shape).T"),
+    **dict.fromkeys(
+        ("size", "numel", "nbytes", "itemsize"), "array.shape has the size of each axis"
+    ),
+    **dict.fromkeys(
+        ("stride", "strides", "data_ptr", "data", "is_contiguous", "contiguous"),
+        "offsets count elements along each axis, whatever the strides are",
+    ),
+    **dict.fromkeys(
+        ("device", "cuda", "cpu", "to", "astype", "float", "half"),
+        "a tile of it is converted: tl.load(array, offsets, shape).to(dtype)",
+    ),
+}
+"""Members of an array elsewhere, and how it is here."""
 
 _IN_BOUNDS = "accesses outside an array load `padding` and store nothing, so no mask is needed"
 
@@ -112,7 +134,17 @@ def dtype_help(value: Any) -> tuple[str, ...]:
 def member_help(name: str) -> tuple[str, ...]:
     """A note for an attribute that tiles have elsewhere, else nothing."""
     instead = _MEMBERS.get(name) or instead_of(name)
+    if instead is None and callable(getattr(tl, name, None)) and name in tl.__all__:
+        instead = f"tl.{name}(x)"
+    elif isinstance(getattr(tl, (instead or "").removeprefix("tl."), None), DType):
+        instead = f"x.to({instead})"
     return () if instead is None else (f"help: write {instead}",)
+
+
+def array_member_help(name: str) -> tuple[str, ...]:
+    """A note for an attribute that arrays have elsewhere, else nothing."""
+    said = _ARRAY_MEMBERS.get(name)
+    return () if said is None else (f"help: {said}",)
 
 
 def keyword_help(text: str) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from tilec.frontend.builder import Builder
 from tilec.frontend.demands import Attributes, kernel_attributes, parameter_attributes
 from tilec.frontend.frame import Frame
 from tilec.frontend.grid_rule import trace_grid
+from tilec.frontend.habits import dtype_help
 from tilec.frontend.names import constant_from_python
 from tilec.frontend.rules import RULES
 from tilec.frontend.source import FunctionSource, read_source
@@ -278,6 +279,7 @@ def _constant_attribute(source: FunctionSource, name: str, value: Any) -> ir.Att
         f"constant '{name}' is {describe(value)}; "
         "expected a number, string, tuple, dtype, layout or function",
         source.location(source.node),
+        dtype_help(value),
     )
 
 

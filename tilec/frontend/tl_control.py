@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mlir import ir
@@ -276,20 +276,25 @@ def _converting(dtype: DType, convert: Callable[[Any], Any]) -> Callable[..., An
 
 def make_tuple(frame: Frame, *values: Any) -> tuple[Any, ...]:
     """Makes `tuple(...)` of a tuple or a shape."""
+    return _parts(frame, "tuple", values)
+
+
+def _parts(frame: Frame, name: str, values: Sequence[Any]) -> tuple[Any, ...]:
     parts = as_tuple(frame.builder, values[0]) if len(values) == 1 else None
     if parts is None:
-        raise Mistake("tuple() needs a tuple or an array's shape")
+        found = "" if len(values) != 1 else f", found {describe(values[0])}"
+        raise Mistake(f"{name}() needs a tuple or an array's shape{found}")
     return parts
 
 
 def enumerated(frame: Frame, *values: Any) -> tuple[Any, ...]:
     """Gives `enumerate` of a tuple."""
-    return tuple(enumerate(make_tuple(frame, *values)))
+    return tuple(enumerate(_parts(frame, "enumerate", values)))
 
 
 def zipped(frame: Frame, *values: Any) -> tuple[Any, ...]:
     """Gives `zip` of tuples of one length."""
-    parts = [make_tuple(frame, value) for value in values]
+    parts = [_parts(frame, "zip", [value]) for value in values]
     if len({len(part) for part in parts}) > 1:
         raise Mistake("zip() needs tuples of one length")
     return tuple(zip(*parts, strict=True))

@@ -222,6 +222,8 @@ _CALLED = {
 
 def find_target(name: str) -> Target:
     """The target of that exact name. ValueError names the known ones."""
+    if not isinstance(name, str):
+        raise mistake(TypeError(f"target: expected a name such as 'sm_90a', found {name!r}"))
     refuse_older(name)
     try:
         return TARGETS[name]

@@ -23,6 +23,7 @@ from tilec.executable.kernel import LISTS
 from tilec.jax.description import ArrayArgument, Description, Static
 from tilec.jax.devices import default_device, place_of
 from tilec.jax.primitive import launch
+from tilec.messages.binding import bound
 from tilec.messages.tracebacks import short_traceback
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launch_argument import REQUIRED
@@ -113,7 +114,7 @@ def _bound(kernel: Launcher, arguments: Sequence[Any], named: Mapping[str, Any])
         __validate_parameters__=False,
     )
     try:
-        found = signature.bind(*arguments, **named)
+        found = bound(signature, arguments, named)
     except TypeError as error:
         text = f"{kernel.name}(): {error}"
         arrays = [f"argument: '{a.name}'" for a in kernel.arguments if a.kind == "array"]

@@ -211,7 +211,9 @@ _TRITON = {
     "num_warps": "@tilec.kernel(num_warps=...)",
     "num_stages": "tl.range(..., stages=n)",
     **dict.fromkeys(("warp_specialize", "async_task"), _LOOP + ", or nothing"),
-    **dict.fromkeys(("tensor", "Tensor", "ndarray", "pointer_type"), "tl.array, of a parameter"),
+    **dict.fromkeys(
+        ("tensor", "Tensor", "ndarray", "pointer_type", "pointer"), "tl.array, of a parameter"
+    ),
     "asarray": "the value itself: numbers and tiles go together",
     **dict.fromkeys(("to_tensor", "float_like"), "x.to(dtype)"),
     **dict.fromkeys(("libdevice", "math", "extra"), "tl.exp and so on: they are in tl itself"),

@@ -58,9 +58,31 @@ class Options:
 NAMES = tuple(field.name for field in fields(Options))
 
 
+ELSEWHERE = {
+    "is_causal": "it is called 'causal'",
+    **dict.fromkeys(("softmax_scale", "sm_scale"), "it is called 'scale'"),
+    "softcap": "it is called 'cap'",
+    **dict.fromkeys(("dropout_p", "dropout_rate"), "it is called 'dropout', with a 'seed'"),
+    "window_size": "it is called 'window': how many keys a query sees, its own among them",
+    "enable_gqa": "heads of k and v may be fewer than those of q by themselves",
+    **dict.fromkeys(
+        ("attn_mask", "mask", "bias", "attn_bias"),
+        "masks are 'causal', 'window' and 'lengths'; for others write a kernel, as in "
+        "tilec/examples/attention.py",
+    ),
+    **dict.fromkeys(("cu_seqlens", "cu_seqlens_q"), "it is called 'starts'"),
+    "cu_seqlens_k": "it is called 'key_starts'",
+    "max_seqlen_q": "it is called 'longest'",
+    "max_seqlen_k": "it is called 'longest_key'",
+    **dict.fromkeys(("block_table", "page_table"), "it is called 'table', beside 'lengths'"),
+    "cache_seqlens": "it is called 'lengths'",
+}
+"""What torch's and other libraries' functions take, and what there is here."""
+
+
 def check_names(asked: Mapping[str, Any]) -> None:
     """Refuses names that no option has."""
     for name in asked:
         if name not in NAMES:
-            options = ", ".join(NAMES)
-            raise ArgumentError(f"argument {name!r}: attention takes arrays, and {options}")
+            options = f"attention takes arrays, and {', '.join(NAMES)}"
+            raise ArgumentError(f"argument {name!r}: {ELSEWHERE.get(name, options)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from types import FunctionType
 from typing import Any
 
 import tilec.language as tl
@@ -307,7 +308,7 @@ def _runs_along_rows(name: str) -> bool:
 
 
 def _activation(value: Any) -> Any:
-    if value is None or (callable(value) and not isinstance(value, type)):
+    if value is None or isinstance(value, FunctionType) or hasattr(value, "__tilec_builtin__"):
         return value
     if isinstance(value, str) and value in ACTIVATIONS:
         return ACTIVATIONS[value]

@@ -326,6 +326,11 @@ def autotune(
 
     ValueError or TypeError at once for names the kernel does not have, empty or huge spaces.
     """
+    if isinstance(configs, Kernel):
+        raise TypeError(
+            "autotune is told what to try: @tilec.autotune(search={'BM': [64, 128]}), or "
+            "configs=[{'BM': 64}, {'BM': 128}]"
+        )
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise ValueError(f"most: expected a positive number of candidates, found {most!r}")
 
