@@ -1,8 +1,9 @@
 """Cross-entropy of logits over a large vocabulary, and their gradient, one program a row.
 
 The first pass over a row keeps the highest logit so far and the sum of the exponentials below it;
-no row need fit a tile. The second writes the gradient, softmax - one-hot, where the logits were:
-nothing of their size is ever allocated.
+no row need fit a tile. The second writes the gradient, softmax - one-hot, where the logits were,
+so that nothing of their size is ever allocated, or beside them. A loss's own gradient comes later,
+and multiplies its row.
 """
 
 from __future__ import annotations
@@ -35,20 +36,23 @@ def cross_entropy(
     labels: tl.array,
     losses: tl.array,
     smoothing: tl.f32,
+    slopes: tl.array = None,
     IGNORED: tl.const = -100,
     B: tl.const = tl.auto,
 ):
     """losses = -sum(wanted * log(softmax(logits))); rows whose label is IGNORED have none.
 
-    wanted: 1 - smoothing at the label, and smoothing spread evenly over all. `logits` become their
-    gradient. The loss of a label that is no class is NaN.
+    wanted: 1 - smoothing at the label, and smoothing spread evenly over all. `slopes` gets the
+    gradient of logits; `logits` become it where there is none. The loss of a label that is no class
+    is NaN.
     """
+    out = logits if slopes is None else slopes
     row, classes = tl.program_id(0), logits.shape[1]
     label = tl.load(labels, row, ())
     if label == IGNORED:
         tl.store(losses, row, 0.0)
         for start in tl.range(0, classes, B):
-            tl.store(logits, (row, start), tl.zeros((B,), logits.dtype))
+            tl.store(out, (row, start), tl.zeros((B,), out.dtype))
     else:
         log_total, plain = log_sum_exp(logits, row, B)
         at_label = tl.load(logits, (row, label), (), padding=tl.nan).to(tl.f32)
@@ -58,7 +62,15 @@ def cross_entropy(
             z = tl.load(logits, (row, start), B).to(tl.f32)
             one_hot = tl.where(start + tl.arange(B) == label, 1 - smoothing, 0.0)
             slope = tl.exp(z - log_total, approx=True) - one_hot - smoothing / classes
-            tl.store(logits, (row, start), slope.to(logits.dtype))
+            tl.store(out, (row, start), slope.to(out.dtype))
+
+
+@tilec.kernel(grid=lambda slopes, B: (slopes.shape[0], tl.cdiv(slopes.shape[1], B)))
+def scale_rows(slopes: tl.array, factors: tl.array, out: tl.array, B: tl.const = tl.auto):
+    """out = slopes * factors[:, None], computed in f32."""
+    row, start = tl.program_id(0), tl.program_id(1) * B
+    scaled = tl.load(slopes, (row, start), B).to(tl.f32) * tl.load(factors, row, ()).to(tl.f32)
+    tl.store(out, (row, start), scaled.to(out.dtype))
 
 
 def reference(
@@ -90,6 +102,11 @@ def main() -> None:
         name = np.dtype(dtype).name
         compare(f"losses {name}", found, losses, 1e-5)
         compare(f"gradient {name}", z, gradient, tolerance)
+        slopes, factors = poisoned(z.shape, dtype), rng.random(4, dtype=np.float32)
+        launch(cross_entropy, logits.astype(dtype), labels, found, smoothing, slopes, B=256)
+        compare(f"gradient beside them {name}", slopes, gradient, tolerance)
+        launch(scale_rows, slopes, factors, z)
+        compare(f"scaled {name}", z, gradient * factors[:, None], tolerance)
 
 
 if __name__ == "__main__":

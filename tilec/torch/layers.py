@@ -15,6 +15,7 @@ import torch
 
 import tilec
 from tilec.examples.cross_entropy import cross_entropy as cross_entropy_rows
+from tilec.examples.cross_entropy import scale_rows
 from tilec.examples.layer_norm import layer_norm as layer_norm_rows
 from tilec.examples.layer_norm import layer_norm_gradients
 from tilec.examples.rms_norm import rms_norm as rms_norm_rows
@@ -126,15 +127,17 @@ def _layer_backward(kept: Any, dy: Any) -> Any:
 
 
 def _loss_forward(logits: Any, labels: Any, smoothing: float) -> Any:
-    slopes = logits.clone(memory_format=torch.contiguous_format)
+    slopes = torch.empty_like(logits, memory_format=torch.contiguous_format)
     losses = logits.new_empty(logits.shape[0], dtype=torch.float32)
-    cross_entropy_rows(slopes, labels, losses, smoothing)
+    cross_entropy_rows(logits, labels, losses, smoothing, slopes)
     return losses, (slopes,)
 
 
 def _loss_backward(kept: Any, dlosses: Any) -> Any:
     (slopes,) = kept
-    return (slopes * dlosses[:, None]).to(slopes.dtype), None, None
+    gradient = torch.empty_like(slopes)
+    scale_rows(slopes, dlosses, gradient)
+    return gradient, None, None
 
 
 _rms_norm = tilec.autograd(_rms_forward, _rms_backward)
