@@ -118,14 +118,19 @@ def test_which_way() -> None:
     do not; never more than two gigabytes at once, and nothing where one head alone takes more."""
     machine = usual_machine(find_target("sm_90a"))
 
-    def heads(elements: int, length: int, machine: Machine = machine) -> int:
+    def heads(
+        elements: int, length: int, machine: Machine = machine, most: int | None = None
+    ) -> int:
         sizes = Shapes(16384 // length or 1, 16, 8, length, length, elements, elements, None)
-        return gradient_plan.heads_at_once(sizes, 2, machine)
+        return gradient_plan.heads_at_once(sizes, 2, machine, most)
 
     assert heads(128, 1024) == 16 * 8
     assert heads(128, 4096) == 32
     assert heads(128, 16384) == 2
     assert heads(128, 32768) == 0
     assert heads(64, 4096) == 0
+    assert heads(128, 4096, most=1 << 29) == 8
+    assert heads(128, 4096, most=1 << 28) == 0  # too few programs a launch
+    assert heads(128, 4096, most=1 << 34) == 32
     assert heads(128, 4096, replace(machine, memory_gb_per_s=3350)) == 32
     assert heads(128, 4096, replace(machine, memory_gb_per_s=1000)) == 0

@@ -25,6 +25,11 @@ PRODUCTS = 3
 WRITTEN = 0.6
 """Of the time to read them, all else that it costs: to write them beside products, another launch,
 some heads at a time. 0.4 to 0.5 for full, to 0.9 for causal gradients (H200)."""
+LEAST_ROUNDS = 1.5
+"""Programs a multiprocessor of a launch that is one of several: at its end it waits for the longest
+of them. Of 64 heads of 128 elements, 4096 long, 4 at a time (1.0 of these) take 1.20 times as long
+as all at once, causal 1.28 times, which is more than computing twice does; 16 at a time (3.9) 0.99
+and 1.03 times (H200)."""
 MOST_HEADS = 1 << 16
 """Of queries, of all batches: so far are their numbers known to fit indices of 32 bits."""
 
@@ -37,7 +42,7 @@ def heads_at_once(sizes: Shapes, number: int, machine: Machine, most: int | None
         return 0
     one = number * prod(handed_shape(sizes, 1))
     heads = min(sizes.batch * sizes.few, (MOST_BYTES if most is None else most) // one)
-    return heads if heads and _saves(sizes, number, machine) else 0
+    return heads if heads and _saves(sizes, heads, number, machine) else 0
 
 
 def handed_shape(sizes: Shapes, heads: int) -> tuple[int, int, int]:
@@ -46,9 +51,12 @@ def handed_shape(sizes: Shapes, heads: int) -> tuple[int, int, int]:
     return heads * (sizes.heads // sizes.few), sizes.keys, row
 
 
-def _saves(sizes: Shapes, number: int, machine: Machine) -> bool:
+def _saves(sizes: Shapes, heads: int, number: int, machine: Machine) -> bool:
     """Whether they go through memory, and come from it beside the last product, faster than they
-    are computed again."""
+    are computed again, so many heads of keys at a time."""
+    programs = heads * -(-sizes.keys // BLOCK)
+    if heads < sizes.batch * sizes.few and programs < LEAST_ROUNDS * machine.multiprocessors:
+        return False
     rates, speed = machine.rates, machine.target.speed
     clock = machine.multiprocessors * machine.clock_mhz * 1e6
     product = sizes.elements + sizes.others  # two operations for each element of either
