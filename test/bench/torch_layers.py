@@ -175,10 +175,12 @@ def main() -> None:
     """Prints a line a case; the last figures are how much faster than the best of torch's."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--tiny", action="store_true")
-    tiny = parser.parse_args().tiny
+    parser.add_argument("kinds", nargs="*", help="of KINDS; without any, all")
+    options = parser.parse_args()
+    tiny, kinds = options.tiny, options.kinds or KINDS
     torch._functorch.config.donated_buffer = False  # gradients are taken many times
     with nullcontext() if tiny else torch.cuda.stream(torch.cuda.Stream()):
-        for case in TINY if tiny else CASES:
+        for case in [case for case in (TINY if tiny else CASES) if case[0] in kinds]:
             print(bench(case, "cpu" if tiny else "cuda"), flush=True)
 
 
