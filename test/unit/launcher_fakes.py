@@ -38,6 +38,7 @@ class FakeTensor:
         self.device = SimpleNamespace(type="cuda" if device >= 0 else "cpu")
         self.is_cuda = device >= 0
         self.is_negated = False
+        self.is_nested = False
         self.requires_grad = False
 
     def data_ptr(self) -> int:

@@ -245,6 +245,7 @@ class FakeTensor:
         self.shape = (2, 8)
         self.device = SimpleNamespace(type="cuda")
         self.layout = "strided"
+        self.is_nested = False
         self.negative = False
         self.requires_grad = False
         self.address = 0x3000
@@ -292,6 +293,7 @@ def test_torch_tensors_on_a_gpu():
     ("changes", "message"),
     [
         ({"layout": "sparse"}, "expected a dense tensor, found sparse"),
+        ({"is_nested": True}, "expected a dense tensor, found a nested one"),
         ({"device": SimpleNamespace(type="meta")}, "expected a CUDA or CPU tensor"),
         ({"negative": True}, "call .resolve_neg"),
         ({"requires_grad": True}, r"requires a gradient, .* pass tensor.detach\(\)"),
