@@ -343,7 +343,7 @@ def test_an_error_while_probing_says_so() -> None:
     ("text", "message"),
     [
         ("def k(*x): pass", "unsupported syntax: '*x' parameters"),
-        ("def k(**x): pass", "unsupported syntax: '*x' parameters"),
+        ("def k(**x): pass", "unsupported syntax: '**x' parameters"),
         ("def k(x: 3): pass", "has the annotation 3"),
         ("def k(x: 'tl.arry'): pass", "cannot be evaluated"),
         ("def k(x: tl.array = tl.auto): pass", "is tl.auto, but not a tl.const"),
