@@ -52,14 +52,20 @@ def device(name: str | None = None) -> Any:
     """The device "cuda", "cuda:N", "emulator", or "emulator:late|check" (see its `MODES`).
 
     None takes the environment's TILEC_DEVICE, else the first GPU, else the emulator, which it says
-    on standard error, once. ValueError for another name, DeviceError if there is no such GPU.
+    on standard error, once. ValueError for another name, TypeError for what is none, DeviceError if
+    there is no such GPU.
     """
+    if not isinstance(name, str | None):
+        # A device of torch's has a name of ours.
+        instead = f"; write {str(name)!r}" if type(name).__module__ == "torch" else ""
+        text = "device: expected a name such as 'cuda:1' or a device of tilec's"
+        raise mistake(TypeError(f"{text}, found {name!r}{instead}"))
     name = name or os.environ.get("TILEC_DEVICE") or _default_name()
     if match := re.fullmatch(r"emulator(?::(\w+))?", name):
         return _emulator(match[1] or "eager")
     if match := re.fullmatch(r"cuda(?::(\d{1,4}))?", name):
         return cuda_device(int(match[1] or 0))
-    text = f"unknown device {name!r}; expected cuda, cuda:N or emulator[:mode]"
+    text = f"unknown device {name!r}; expected cuda, cuda:N or emulator[:mode], which is the CPU"
     raise mistake(ValueError(text))
 
 

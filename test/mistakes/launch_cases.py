@@ -221,6 +221,11 @@ def device_unknown():
 
 
 @case
+def device_is_a_number():
+    tilec.device(0)
+
+
+@case
 def target_unknown():
     @kernel
     def k(x, y):

@@ -7,7 +7,6 @@ from typing import Any
 
 from tilec.hardware.ptx_version import NEWEST, release_with, shown
 from tilec.hardware.target import TARGETS, Target, find_target, target_for_device, why_no_target
-from tilec.messages.mistakes import mistake
 from tilec.runtime.device import device as find_device
 from tilec.runtime.errors import DeviceError
 
@@ -48,9 +47,4 @@ def given_device(device: Any) -> Any:
     """The device of a name; a device as it is, and None. TypeError for anything else."""
     if device is None or hasattr(device, "launch"):
         return device
-    if isinstance(device, str):
-        return find_device(device)
-    # A device of torch's, whose name is one of ours.
-    name = f"; write {str(device)!r}" if type(device).__module__ == "torch" else ""
-    text = "device: expected a name such as 'cuda:1' or a device of tilec's"
-    raise mistake(TypeError(f"{text}, found {device!r}{name}"))
+    return find_device(device)

@@ -324,6 +324,11 @@ _PACKAGE = {
     "report": "kernel.report(...)",
     "save": "the command tilec compile --emit artefact",
     "next_power_of_2": "the number itself: tiles may have any size",
+    **dict.fromkeys(("layers", "nn"), "tilec.torch.layers, norms and a loss"),
+    "version": "tilec.__version__",
+    "synchronize": "tilec.device('cuda').synchronize(), or the framework's",
+    "set_device": "kernel.on('cuda:1'), or nothing: kernels run where their arrays are",
+    "empty": "tilec.device('cuda').empty(shape, dtype), or the framework's",
     **{name: f"tilec.ops.{name}" for name in ("matmul", "attention")},
 }
 """What to write for `tilec.NAME`."""
