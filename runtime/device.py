@@ -55,11 +55,7 @@ def device(name: str | None = None) -> Any:
     on standard error, once. ValueError for another name, TypeError for what is none, DeviceError if
     there is no such GPU.
     """
-    if not isinstance(name, str | None):
-        # A device of torch's has a name of ours.
-        instead = f"; write {str(name)!r}" if type(name).__module__ == "torch" else ""
-        text = "device: expected a name such as 'cuda:1' or a device of tilec's"
-        raise mistake(TypeError(f"{text}, found {name!r}{instead}"))
+    _check_name(name)
     name = name or os.environ.get("TILEC_DEVICE") or _default_name()
     if match := re.fullmatch(r"emulator(?::(\w+))?", name):
         return _emulator(match[1] or "eager")
@@ -67,6 +63,15 @@ def device(name: str | None = None) -> Any:
         return cuda_device(int(match[1] or 0))
     text = f"unknown device {name!r}; expected cuda, cuda:N or emulator[:mode], which is the CPU"
     raise mistake(ValueError(text))
+
+
+def _check_name(name: Any) -> None:
+    if name is None or isinstance(name, str):
+        return
+    # A device of torch's has a name of ours.
+    instead = f"; write {str(name)!r}" if type(name).__module__ == "torch" else ""
+    text = "device: expected a name such as 'cuda:1' or a device of tilec's"
+    raise mistake(TypeError(f"{text}, found {name!r}{instead}"))
 
 
 def device_of(arrays: Sequence[tuple[str, ArrayView]], wanted: Any = None) -> Any:
