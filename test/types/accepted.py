@@ -57,6 +57,13 @@ def product(
 
 
 @tilec.kernel
+def biased(x: tl.array, y: tl.array, bias: tl.array | None = None):
+    """An array that may be left out."""
+    row = tl.load(x, 0, 64)
+    tl.store(y, 0, row if bias is None else row + tl.load(bias, 0, 64))
+
+
+@tilec.kernel
 def copy(x: tl.array, y: tl.array, B: tl.const = 64):
     """Made without the decorator's arguments."""
     tl.store(y, 0, tl.load(x, 0, B))

@@ -94,6 +94,28 @@ def test_what_is_none_is_left_out(has_bias: bool, scale: Any, has_mask: bool) ->
     np.testing.assert_array_equal(y, np.where(mask, expected, 0) if has_mask else expected)
 
 
+@tilec.kernel(grid=1)
+def masked(x: tl.array, y: tl.array, mask: tl.array | None, bias: tl.array | None = None):
+    row = tl.load(x, 0, SIZE)
+    if bias is not None:
+        row += tl.load(bias, 0, SIZE)
+    tl.store(y, 0, row if mask is None else tl.where(tl.load(mask, 0, SIZE) > 0.5, row, 0.0))
+
+
+def test_an_annotation_may_name_none() -> None:
+    x, mask, bias = vectors(3)
+    for some in (None, mask):
+        for more in ((), (None,), (bias,)):
+            y = np.full_like(x, np.nan)
+            masked(x, y, some, *more)
+            expected = x + bias if more and more[0] is not None else x
+            np.testing.assert_array_equal(y, expected if some is None else expected * (mask > 0.5))
+    with pytest.raises(ArgumentError, match="argument 'x': expected an array, found None"):
+        masked(None, x, None)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        tl.array | int  # pyright: ignore
+
+
 @pytest.mark.parametrize("count", [1, 2, 5])
 @pytest.mark.parametrize("kind", [tuple, list])
 def test_a_list_of_arrays(count: int, kind: Any) -> None:

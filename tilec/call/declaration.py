@@ -8,7 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tilec.language.parameters import array, arrays, auto, const, flat_arrays
+from tilec.language.parameters import (
+    array,
+    arrays,
+    auto,
+    const,
+    flat_arrays,
+    optional_array,
+)
 from tilec.messages.diagnostics import CompileError, Location, quote_file
 from tilec.runtime.launch_argument import REQUIRED, LaunchArgument, check_arguments
 from tilec.terms.dtypes import DType
@@ -20,7 +27,7 @@ class DeclaredParameter:
 
     `kind`: "array", "arrays" or "flat_arrays" (lists), "scalar" (annotated with its `dtype`),
     "typed" (annotated with `python`: int, float or bool), "const", or "any" (not annotated: an
-    array or a number, as the argument is).
+    array or a number, as the argument is). `is_optional`: whether the annotation names None.
     """
 
     name: str
@@ -28,11 +35,12 @@ class DeclaredParameter:
     dtype: DType | None = None
     default: Any = REQUIRED
     python: type[int] | type[float] | None = None
+    is_optional: bool = False
 
     @property
     def may_be_missing(self) -> bool:
         """Whether it takes None, which is then a constant."""
-        return self.is_open or (self.kind == "array" and self.default is None)
+        return self.is_open or self.is_optional or (self.kind == "array" and self.default is None)
 
     @property
     def is_open(self) -> bool:
@@ -79,8 +87,9 @@ def _declared(
         raise CompileError(f"parameter '{name}' is tl.auto, but not a tl.const", location)
     if annotation is const:
         return DeclaredParameter(name, "const", None, default)
-    if annotation is array:
-        return DeclaredParameter(name, "array", None, default)
+    if annotation is array or annotation is optional_array:
+        optional = annotation is optional_array
+        return DeclaredParameter(name, "array", None, default, is_optional=optional)
     for kind, said in (("arrays", arrays), ("flat_arrays", flat_arrays)):
         if annotation is said:
             return DeclaredParameter(name, kind, None, default)
@@ -94,8 +103,8 @@ def _declared(
         f"parameter '{name}' has the annotation {annotation!r}",
         location,
         [
-            "help: annotate with tl.array, tl.arrays, tl.const, a dtype such as tl.i32, int, "
-            "float, or nothing"
+            "help: annotate with tl.array, tl.array | None, tl.arrays, tl.const, a dtype such as "
+            "tl.i32, int, float, or nothing"
         ],
     )
 

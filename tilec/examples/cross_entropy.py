@@ -36,7 +36,7 @@ def cross_entropy(
     labels: tl.array,
     losses: tl.array,
     smoothing: tl.f32,
-    slopes=None,  # what is None here is an array
+    slopes: tl.array | None = None,
     IGNORED: tl.const = -100,
     B: tl.const = tl.auto,
 ):

@@ -13,6 +13,17 @@ class _Annotation:
         return f"tl.{self._name}"
 
 
+class _ArrayAnnotation(_Annotation):
+    def __or__(self, other: object) -> _Annotation:
+        return optional_array if other is None else NotImplemented
+
+    __ror__ = __or__
+
+
+optional_array = _Annotation("array | None")
+"""What `tl.array | None` is when it is evaluated."""
+
+
 if TYPE_CHECKING:  # type checkers take annotations that are types only
     from tilec.language.tile import Array
 
@@ -20,11 +31,13 @@ if TYPE_CHECKING:  # type checkers take annotations that are types only
     # A list to who calls the kernel, in which it has a dtype.
     arrays = flat_arrays = const = Any
 else:
-    array = _Annotation("array")
+    array = _ArrayAnnotation("array")
     arrays = _Annotation("arrays")
     flat_arrays = _Annotation("flat_arrays")
     const = _Annotation("const")
 """`x: tl.array`: an array in global memory. Without annotation the argument itself decides.
+
+`x: tl.array | None`: or None, which is a compile-time constant; so is `x: tl.array = None`.
 
 `xs: tl.arrays`: a list of any length, of arrays of one dtype and rank; `xs[i]` is the one at a
 position that the kernel computes, `len(xs)` their number. One kernel serves lists of any length.
