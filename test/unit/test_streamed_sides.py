@@ -52,6 +52,15 @@ def add_along_columns(x: tl.array, y: tl.array, BM: tl.const = tl.auto, BN: tl.c
         before += tl.sum(v, 0)
 
 
+@tilec.kernel(grid=lambda x, B: tl.cdiv(x.shape[1], B))
+def smooth_columns(x: tl.array, y: tl.array, rate: tl.f32, B: tl.const = tl.auto):
+    n = tl.program_id(0) * B
+    mean = tl.zeros((B,), tl.f32)
+    for t in tl.range(x.shape[0]):
+        mean += rate * (tl.load(x, (t, n), B).to(tl.f32) - mean)
+        tl.store(y, (t, n), mean.to(y.dtype))
+
+
 TILES: list[dict[str, Any]] = [
     {},
     {"BM": 1, "BN": 128, "num_warps": 1},
@@ -103,6 +112,18 @@ def test_running_sums_are_right(shape: tuple[int, int], given: dict[str, Any]) -
     np.testing.assert_allclose(y, x.astype(np.float64).cumsum(0), rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("given", [{}, {"B": 32, "num_warps": 1}, {"B": 64, "num_warps": 4}])
+@pytest.mark.parametrize("shape", [(37, 470), (1, 33), (20, 3)])
+def test_recurrences_of_columns_are_right(shape: tuple[int, int], given: dict[str, Any]) -> None:
+    x = np.random.default_rng().standard_normal(shape, dtype=np.float32)
+    y, mean, expected = np.full_like(x, np.nan), np.zeros(shape[1]), []
+    kernel, tile = variant(smooth_columns, given)
+    kernel(x, y, 0.25, **tile)
+    for row in x.astype(np.float64):
+        expected.append(mean := mean + 0.25 * (row - mean))
+    np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-5)
+
+
 def taken(kernel: Kernel, values: dict[str, Any]) -> dict[str, int]:
     """The tile, and the warps if no rule chose them, for a call on an H200."""
     parameters = specialize(kernel.parameters, values).parameters
@@ -136,6 +157,14 @@ def test_few_columns_become_more_programs() -> None:
     assert taken(add_along_columns, {**few, **auto})["BN"] <= 16
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(268, 17131), (2628, 470)])
+def test_rows_that_a_loop_takes_one_by_one_become_many_programs(rows: int, columns: int) -> None:
+    """Of a usual elementwise tile, 2048 columns, there would be 9 programs, or one."""
+    values = {name: array(rows, columns, dtype="f16") for name in "xy"}
+    found = taken(smooth_columns, {**values, "rate": 0.5, "B": tl.auto})
+    assert 32 <= found["B"] <= 128
+
+
 def test_what_is_known_to_be_good_stays_where_others_promise_little() -> None:
     values = {
         "a": array(4096, 4096, dtype="f32"), "x": array(4096, dtype="f32"),
@@ -164,3 +193,4 @@ def test_shapes_hold_as_many_elements_and_no_more_than_there_are() -> None:
     ]  # fmt: skip
     assert shapes({"B": 1024}, {"B": 100}) == [{"B": 128}]
     assert sizes({"BM": 32, "BN": 64}, {"BM": 20}) == [{"BM": n, "BN": 64} for n in (4, 8, 16)]
+    assert sizes({"B": 512}, {"B": 470}) == [{"B": n} for n in (32, 64, 128, 256)]

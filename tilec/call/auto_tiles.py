@@ -10,9 +10,9 @@ all others, the fastest first, for where lowering shows that it spills or starve
 
 Loops along rows that one tile holds get that tile (`short_rows.py`), in front of all others; where
 several walk along the same rows and none is longer in any launch, up to what a cluster keeps. So do
-elementwise tiles with sides as short as what they cover (`covered_sides.py`). Tiles that loops walk
-on by beside other dimensions have many shapes (`streamed_sides.py`), ranked with their warps: what
-is known to be good stays where others promise too little, `StreamRates.gain`.
+elementwise tiles with sides as short as what they cover (`covered_sides.py`). Tiles that loops
+load, but along rows alone, have many shapes (`streamed_sides.py`), ranked with their warps: what is
+known to be good stays where others promise too little, `StreamRates.gain`.
 
 Columns between powers of two (96, 160, 192, 224) are tried last, with the rows of the fastest,
 where columns are loaded as they are: they can bring the number of programs below that of
@@ -166,7 +166,7 @@ class AutoTiles:
     def _covered(self, call: CallClass, context: Context) -> Tiles | None:
         """The usual elementwise tile with sides as short as what they cover; None where it has."""
         usual = self._usual.covering if self._has_grid else {}
-        if self._usual.walked(call, tuple(usual)):
+        if self._usual.walked(call, tuple(usual)) or self._loads_in_loops(context):
             return None  # the model ranks these
         lengths = self._lengths(usual, call, context)
         if (sides := covering(usual, lengths)) == usual:
@@ -189,11 +189,16 @@ class AutoTiles:
 
         return covered_lengths(usual, self._usual.walked(call, tuple(usual)), grid_of)
 
+    def _loads_in_loops(self, context: Context) -> bool:
+        """Whether programs with the usual tiles load in loops, whatever these walk along."""
+        program = self._program(tuple(self._usual.values.items()), context)
+        return program is not None and program.loads_in_loops
+
     def _streamed(self, call: CallClass, context: Context) -> dict[Point, Ranked]:
-        """The shapes of a tile that loops walk on by, but along rows alone; none of others."""
+        """The shapes of a tile that loops load, but along rows alone; none of others."""
         usual = self._usual.covering
         walked = self._usual.walked(call, tuple(usual))
-        if not walked:
+        if not usual or not (walked or self._loads_in_loops(context)):
             return {}
         lengths = self._lengths(usual, call, context)
 

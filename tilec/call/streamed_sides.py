@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from math import prod
 
 from tilec.hardware.powers import power_above
+from tilec.hardware.sizes import WARP_SIZE
 
 LEAST_ROW = 16
 """Elements of a row at least: with 2 bytes each a sector of a line (32 bytes)."""
@@ -19,6 +20,10 @@ PROMISING = 2
 """Shapes, the fastest by prediction, of which other sizes are predicted."""
 TIMES = (1 / 8, 1 / 4, 1 / 2, 2)
 """Times as many rows."""
+TIMES_ALONE = (1 / 64, 1 / 32, 1 / 16, *TIMES)
+"""Times as many elements of an only side, down to a warp's: beside loops that take one row after
+the other long tiles leave few programs. Filters of 268 rows of 17131 channels, whose threads wait
+for memory in each row, are 9 programs of 2048 channels, or 134 of 128."""
 
 Sides = dict[str, int]
 
@@ -40,9 +45,11 @@ def shapes(usual: Mapping[str, int], lengths: Mapping[str, int]) -> list[Sides]:
 
 
 def sizes(shape: Mapping[str, int], lengths: Mapping[str, int]) -> list[Sides]:
-    """The same tile with more and fewer rows."""
+    """The same tile with more and fewer rows; no fewer elements than a warp has lanes."""
     rows = list(shape)[-2:][0]
-    others = [max(1, int(times * shape[rows])) for times in TIMES]
+    least = -(-WARP_SIZE * shape[rows] // prod(shape.values()))
+    every = TIMES if len(shape) > 1 else TIMES_ALONE
+    others = [max(1, least, int(times * shape[rows])) for times in every]
     return [{**shape, rows: n} for n in dict.fromkeys(others) if n <= _most(rows, lengths)]
 
 

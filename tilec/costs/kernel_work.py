@@ -99,6 +99,11 @@ class ProgramWork:
     has_warps: bool
     may_share: bool
 
+    @property
+    def loads_in_loops(self) -> bool:
+        """Whether loops load what they do not multiply."""
+        return any(body.around and body.loaded and not body.work.flops for body in self.bodies)
+
 
 def read_program(
     module: ir.Module,
