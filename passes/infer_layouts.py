@@ -103,7 +103,7 @@ def _access(
     view = op.opview
     value, array = view.tile, view.array
     lies = view.mask if isinstance(view, tile.ScatterOp) else value
-    contiguous: int | None
+    contiguous, strided = None, None
     if isinstance(view, Indexed):
         run = None if isinstance(view, tile.AtomicCasOp) else view.options.get("run")
         contiguous, width = run or (neighbours_dim(view, facts), 1)
@@ -113,6 +113,8 @@ def _access(
         width, _ = access_width(view, facts)
         if shifted is not None:
             width = shifted.width  # by align-loads
+        if contiguous is None and view.dims:
+            strided = max(range(len(view.dims)), key=lambda dim: view.dims[dim])
     return Access(
         op,
         lies,
@@ -123,6 +125,7 @@ def _access(
         depth_factor(op),
         is_load=view.is_load,
         is_indexed=isinstance(view, Indexed),
+        strided=strided,
     )
 
 

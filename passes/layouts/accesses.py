@@ -11,13 +11,20 @@ from tilec.hardware.layout import Layout
 from tilec.passes.layouts.candidates import access_cost, blocked_layout
 
 
+INTERLEAVED = 4
+"""Elements at which the next one of a dimension lies whose stride nobody knows, where that of none
+is 1: what such tiles run along is mostly interleaved with a few others (colours of a pixel, taps of
+a channel), and where it is not all layouts touch as many sectors."""
+
+
 @dataclass(frozen=True, eq=False)
 class Access:
     """A load or store of a rectangular tile, or a gather, scatter or atomic.
 
     `value`: the tile that moves; of a scatter its mask, which lies as it is stored. `contiguous`:
     the tile dimension whose neighbours are neighbours in memory, None where none is known; `width`:
-    how many of them one instruction may move. `is_indexed`: its elements have indices of their own.
+    how many of them one instruction may move. `strided`: where none is known, the dimension that
+    runs along the last of the array's. `is_indexed`: its elements have indices of their own.
     `depth`: `depth_factor`.
     """
 
@@ -30,6 +37,7 @@ class Access:
     depth: int
     is_load: bool
     is_indexed: bool
+    strided: int | None = None
 
     @property
     def bytes(self) -> int:
@@ -38,11 +46,12 @@ class Access:
 
     def cost(self, layout: Layout) -> int:
         """The traffic that the access causes in `layout`, in bytes, scaled by loop depth."""
+        apart = self.strided is not None
         return self.depth * access_cost(
             layout,
             self.shape,
-            self.contiguous,
-            self.element_bytes,
+            self.strided if apart else self.contiguous,
+            self.element_bytes * (INTERLEAVED if apart else 1),
             self.width,
             is_load=self.is_load,
         )
