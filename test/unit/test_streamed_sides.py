@@ -61,6 +61,25 @@ def smooth_columns(x: tl.array, y: tl.array, rate: tl.f32, B: tl.const = tl.auto
         tl.store(y, (t, n), mean.to(y.dtype))
 
 
+def _affine(a, x, b, y):
+    return a * b, b * x + y
+
+
+@tilec.kernel(grid=lambda x, BC: tl.cdiv(x.shape[1], BC))
+def decay(a: tl.array, x: tl.array, y: tl.array, BT: tl.const = tl.auto, BC: tl.const = tl.auto):
+    c = tl.program_id(0) * BC
+    state = tl.zeros((BC,), tl.f32)
+    last = tl.arange(BT) == BT - 1
+    for t in tl.range(0, x.shape[0], BT):
+        factors = tl.load(a, (t, c), (BT, BC), padding=1).to(tl.f32)
+        factors, sums = tl.associative_scan(
+            (factors, tl.load(x, (t, c), (BT, BC)).to(tl.f32)), 0, _affine
+        )
+        found = sums + factors * state[None, :]
+        tl.store(y, (t, c), found.to(y.dtype))
+        state = tl.sum(tl.where(last[:, None], found, 0.0), 0)
+
+
 TILES: list[dict[str, Any]] = [
     {},
     {"BM": 1, "BN": 128, "num_warps": 1},
@@ -155,6 +174,20 @@ def test_few_columns_become_more_programs() -> None:
     auto = {"BM": tl.auto, "BN": tl.auto}
     assert taken(add_along_columns, {**arrays, **auto})["BN"] >= 32
     assert taken(add_along_columns, {**few, **auto})["BN"] <= 16
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(4751, 1536), (380, 5120)])
+def test_scans_are_not_spread_over_warps_that_pass_on_more_than_they_do(
+    rows: int, columns: int
+) -> None:
+    """In 16 warps each thread would hold what all others have of four columns, and spill."""
+    kernel = decay.compile(
+        [f"{name}:bf16[?,?:8;?:8,1]" for name in "axy"],
+        target="sm_90a",
+        sizes={name: (rows, columns) for name in "axy"},
+    )
+    assert kernel.threads <= 256
+    assert not any(one["about"] == "registers" for one in kernel.report["decisions"])
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(268, 17131), (2628, 470)])

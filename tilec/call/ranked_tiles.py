@@ -16,7 +16,7 @@ from tilec.costs.kernel_work import ProgramWork
 from tilec.costs.launch_work import KernelWork, launch_work
 from tilec.costs.machine import Machine
 from tilec.costs.model import predict
-from tilec.costs.streams import stream_us
+from tilec.costs.streams import registers_of, stream_us
 from tilec.costs.work import ALONE, Way, Work
 from tilec.hardware.sizes import WARP_SIZE
 
@@ -73,13 +73,20 @@ def rank_stream(
     """Predicts the launch of a program whose loops load and multiply nothing, with the warps that
     make it the fastest; where it `is_usual` with those of rules, which are known to be good."""
     work, rates = launch_work(program, arguments).work, machine.rates.streams
-    fits = [n for n in WARPS if LEAST_EACH <= work.elements // (WARP_SIZE * n) <= MOST_EACH]
+    each = [n for n in WARPS if LEAST_EACH <= work.elements // (WARP_SIZE * n) <= MOST_EACH]
+    fits = [n for n in each if _has_registers(replace(work, warps=n), machine)]
     warps = [program.warps] if is_usual or program.has_warps else [program.warps, *fits]
     us = {n: stream_us(replace(work, warps=n), machine) for n in warps}
     first = min(us, key=lambda n: us[n])
     doubt = 1.0 if is_usual else rates.gain
     chosen = None if first == program.warps else first
     return Ranked({ALONE: us[first]}, machine.rates.shared_gain, doubt, chosen)
+
+
+def _has_registers(work: Work, machine: Machine) -> bool:
+    """Whether no thread of a program has more than a multiprocessor has for it."""
+    most = machine.target.registers_per_sm // (work.warps * WARP_SIZE)
+    return registers_of(work, machine) <= min(most, machine.target.registers_per_thread)
 
 
 def _clustered(

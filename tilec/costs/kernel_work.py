@@ -24,7 +24,7 @@ from tilec.costs.computing import (
 from tilec.costs.dot_work import columns_of, flops_of, shared_traffic, unit_of
 from tilec.costs.operand_work import Fill, Operand
 from tilec.costs.scalar_values import ScalarReader, Scalars
-from tilec.costs.work import LoopWork, Unit
+from tilec.costs.work import LoopWork, Passing, Unit
 from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.demands import demanded
@@ -35,10 +35,12 @@ from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.executable.grid import GridRule, compile_grid
 from tilec.executable.kernel import Parameter
 from tilec.hardware.mma_shapes import WGMMA_M
+from tilec.hardware.sizes import VECTOR_BYTES, WARP_SIZE, WORD_BYTES
 from tilec.hardware.target import Target
 from tilec.passes.contract import PassContext, Report
 from tilec.passes.demands.kernels import teams_of
 from tilec.passes.dissolve_windows import dissolve_windows
+from tilec.passes.layouts.op_costs import combining_slots, words
 from tilec.passes.programs.program_relations import program_axes
 from tilec.passes.programs.shared_loads import why_apart
 from tilec.passes.programs.sum_parts import find_shared, find_sum, why_whole
@@ -269,6 +271,8 @@ def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
     elif isinstance(view, Combining):
         loop.work.exchanges += is_needed(op)
         loop.work.meets |= isinstance(view, tile.ScanOp) or is_needed(op)
+        if loop.work.meets:
+            loop.work.passings += (_passing(view),)
         loop.crossed += shape(op.operands[0]) > (WGMMA_M,) and len(shape(op.operands[0])) == 1
     elif op.name != "memref.dim" and not isinstance(view, tile.lists.ListOp):
         # Atomics read and write; of an op nobody told us about the same is assumed.
@@ -279,6 +283,18 @@ def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
                 _touch(found.atomics, operand, found)
         if isinstance(view, Atomic):
             loop.work.global_bytes += 2 * _bytes(view.tile)
+
+
+def _passing(op: Combining) -> Passing:
+    """What warps pass on to each other where they share what it combines."""
+    sizes = shape(op.inputs[0])
+    columns = prod(sizes) // sizes[op.axis]
+    # Along rows a thread has one, across them as many as it loads at once, of words.
+    each = min(columns, VECTOR_BYTES // WORD_BYTES) if op.axis < len(sizes) - 1 else 1
+    lanes = WARP_SIZE if op.axis < len(sizes) - 1 else 1
+    held = sum(map(words, op.inputs))
+    slots = combining_slots(op) + (held if isinstance(op, tile.ScanOp) else 0)
+    return Passing(columns, each * lanes, each * slots, each * held)
 
 
 def _access(view: ArrayOp, loop: _Loop, found: _Found) -> None:

@@ -37,12 +37,19 @@ def _at_once(work: Work, machine: Machine) -> int:
     """Programs that a multiprocessor holds."""
     rates, target = machine.rates.streams, machine.target
     threads = work.warps * WARP_SIZE
-    needed = rates.registers + rates.held * work.elements / threads
-    registers = threads * min(target.registers_per_thread, needed)
+    registers = threads * min(target.registers_per_thread, registers_of(work, machine))
     most = _most_programs(work, target)
     return max(
         1, int(min(most, target.threads_per_sm // threads, target.registers_per_sm // registers))
     )
+
+
+def registers_of(work: Work, machine: Machine) -> float:
+    """Registers of a thread, what it takes in of other warps at once among them."""
+    rates = machine.rates.streams
+    passings = (passing for loop in work.loops for passing in loop.passings)
+    taken = max((one.words * one.others(work.warps) for one in passings), default=0)
+    return rates.registers + rates.held * work.elements / (work.warps * WARP_SIZE) + taken
 
 
 def _most_programs(work: Work, target: Target) -> int:
@@ -71,7 +78,8 @@ def _busy(loop: LoopWork, work: Work, machine: Machine) -> float:
 
 def _instructions(loop: LoopWork, work: Work) -> float:
     """Of a thread in an iteration."""
-    return loop.computed / (work.warps * WARP_SIZE)
+    passed = sum(one.slots * one.others(work.warps) for one in loop.passings)
+    return loop.computed / (work.warps * WARP_SIZE) + passed
 
 
 def _longer(work: Work, machine: Machine) -> float:

@@ -58,6 +58,22 @@ class Stored(Enum):
     """One by one as threads hold them: in parts of sectors."""
 
 
+@dataclass(frozen=True)
+class Passing:
+    """A reduction or scan, of which warps that share a column take in what each other has: of so
+    many `columns` in all, those of a thread in `slots` of instructions and `words` for each warp;
+    `together` are the columns that one warp has."""
+
+    columns: int
+    together: int
+    slots: int
+    words: int
+
+    def others(self, warps: int) -> int:
+        """Of so many warps of a program, those beside a warp that share its columns."""
+        return max(0, warps // max(1, self.columns // self.together) - 1)
+
+
 @dataclass
 class LoopWork:
     """One iteration of a loop, run `trips` times a program; straight-line code is run once. Whoever
@@ -83,8 +99,8 @@ class LoopWork:
     `waiting_products`: how many wait for what is computed from another one's result, which `groups`
     of warps with rows of their own do by themselves; `handed_on`: elements of those products' left
     operands; `exchanges`: reductions whose results an iteration without products waits for;
-    `crossed`: reductions and scans of one with products, across warps; `meets`: whether its
-    threads pass on what they scan or reduce; `runs_ahead`: whether its
+    `crossed`: reductions and scans of one with products, across warps; `passings`: all of one
+    without; `meets`: whether its threads pass on what they scan or reduce; `runs_ahead`: whether its
     loads come iterations ahead (`passes/prefetch_loads.py`); `uneven_rows`: how many there are of
     what it walks along, where memory says how long each is, else 0.
     """
@@ -118,6 +134,7 @@ class LoopWork:
     handed_on: int = 0
     exchanges: int = 0
     crossed: int = 0
+    passings: tuple[Passing, ...] = ()
     meets: bool = False
     runs_ahead: bool = False
     uneven_rows: int = 0
