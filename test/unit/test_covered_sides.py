@@ -90,3 +90,73 @@ def test_tiles_cover_in_as_many_programs_and_span_no_more_elements() -> None:
         )
         # A piece is rounded up, to a power of two at most.
         assert np.prod(list(found.values())) <= np.prod(list(usual.values()))
+
+
+@tilec.kernel(grid=lambda y, B: (tl.cdiv(y.shape[1], B), y.shape[0]))
+def take_every(x: tl.array, y: tl.array, STEP: tl.const, B: tl.const = tl.auto):
+    n, row = tl.program_id(0) * B, tl.program_id(1)
+    tl.store(y, (row, n), tl.gather(x, (row, (n + tl.arange(B)) * STEP)))
+
+
+@tilec.kernel(grid=lambda y, B: (tl.cdiv(y.shape[1], B), y.shape[0]))
+def take_colour(x: tl.array, y: tl.array, colour: tl.i32, B: tl.const = tl.auto):
+    n, row = tl.program_id(0) * B, tl.program_id(1)
+    tl.store(y, (row, n), tl.load(x, (row, n, colour), (B,), dims=(1,)))
+
+
+@tilec.kernel(grid=lambda y, B: (tl.cdiv(y.shape[1], B), y.shape[0]))
+def copy_rows(x: tl.array, y: tl.array, B: tl.const = tl.auto):
+    n, row = tl.program_id(0) * B, tl.program_id(1)
+    tl.store(y, (row, n), tl.load(x, (row, n), B))
+
+
+@pytest.mark.parametrize("columns", [4096, 4099])
+def test_elements_that_come_one_by_one_take_a_word_each(columns: int) -> None:
+    """Of bytes 1024 make a tile then, as of f32, else 4096."""
+    rng = np.random.default_rng()
+    x = rng.integers(0, 256, (2, 2 * columns, 3), dtype=np.uint8)
+    y = np.zeros((2, columns), np.uint8)
+    for kernel, source, given, expected in (
+        (take_every, x[:, :, 0].copy(), {"STEP": 2}, x[:, ::2, 0]),
+        (take_colour, x, {"colour": 1}, x[:, :columns, 1]),
+        (copy_rows, x[:, :, 2].copy(), {}, x[:, :columns, 2]),
+    ):
+        there = kernel.on("emulator:check")
+        there(source, y, **given)
+        np.testing.assert_array_equal(y, expected)
+        is_whole = kernel is copy_rows and columns % 16 == 0
+        found = there.compiled(source, y, **given)
+        elements, threads = (4096, 256) if is_whole else (1024, 128)
+        assert elements // 2 < found.constants["B"] <= elements
+        assert found.threads == threads
+
+
+@tilec.kernel(grid=lambda x, BM, BN: (tl.cdiv(x.shape[1], BN), tl.cdiv(x.shape[0], BM)))
+def turn_rows(x: tl.array, y: tl.array, BM: tl.const = tl.auto, BN: tl.const = tl.auto):
+    n, m = tl.program_id(0) * BN, tl.program_id(1) * BM
+    tl.store(y, (n, m), tl.load(x, (m, n), (BM, BN)).T)
+
+
+@tilec.kernel(grid=lambda x, BM, BN: (tl.cdiv(x.shape[1], BN), tl.cdiv(x.shape[0], BM)))
+def add_above(x: tl.array, y: tl.array, BM: tl.const = tl.auto, BN: tl.const = tl.auto):
+    n, m = tl.program_id(0) * BN, tl.program_id(1) * BM
+    tl.store(y, (m, n), tl.load(x, (m, n), (BM, BN)) + tl.load(x, (m - 1, n), (BM, BN)))
+
+
+def test_rows_that_begin_inside_of_vectors_are_long() -> None:
+    """But not those of tiles that are turned, nor where tiles share rows with those above."""
+    for kernel, columns, long in (
+        (double_tiles, 1537, True),
+        (double_tiles, 1536, False),
+        (turn_rows, 1537, False),
+        (add_above, 1537, False),
+    ):
+        x = np.random.default_rng().standard_normal((40, columns), dtype=np.float32)
+        turned = kernel is turn_rows
+        y = np.full(x.T.shape if turned else x.shape, np.nan, np.float32)
+        there = kernel.on("emulator:check")
+        there(x, y)
+        above = np.concatenate([0 * x[:1], x[:-1]])
+        expected = x.T if turned else x + above if kernel is add_above else 2 * x
+        np.testing.assert_array_equal(y, expected)
+        assert (there.compiled(x, y).constants["BN"] > 64) == long

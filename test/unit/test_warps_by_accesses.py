@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tilec
@@ -59,3 +60,30 @@ def test_what_columns_have(rows: int, parts: int, warps: int) -> None:
     kernel = scaled.compile(arrays, {"PARTS": parts}, target="sm_90a", sizes=sizes)
     assert kernel.threads == 32 * warps
     assert kernel.suits[1] == (16 if parts == 4 and rows == 64 else 0)
+
+
+@tilec.kernel(grid=lambda a: a.shape[0])
+def factor(a: tl.array, y: tl.array, N: tl.const):
+    """y[b]: the lower triangle whose product with its transpose is a[b]."""
+    b, i = tl.program_id(0), tl.arange(N)
+    left, found = tl.load(a, (b, 0, 0), (N, N)), tl.zeros((N, N), tl.f32)
+    for j in tl.range(N):
+        column = tl.sum(tl.where((i == j)[None, :], left, 0.0), 1)
+        scale = tl.rsqrt(tl.sum(tl.where(i == j, column, 0.0)))
+        column = tl.where(i >= j, column * scale, 0.0)
+        found = tl.where((i == j)[None, :], column[:, None], found)
+        left = left - column[:, None] * column[None, :]
+    tl.store(y, (b, 0, 0), found)
+
+
+@pytest.mark.parametrize(("size", "warps"), [(32, 1), (64, 4), (20, 1)])
+def test_a_loop_that_loads_nothing_meets_in_few_warps(size: int, warps: int) -> None:
+    rng = np.random.default_rng()
+    x = rng.standard_normal((3, size, size), dtype=np.float32)
+    a = (x @ x.transpose(0, 2, 1) / size + np.eye(size)).astype(np.float32)
+    y = np.full_like(a, np.nan)
+    there = factor.on("emulator:check")
+    there(a, y, size)
+    np.testing.assert_allclose(y, np.linalg.cholesky(a.astype(np.float64)), rtol=1e-3, atol=1e-4)
+    compiled = there.compiled(a, y, size)
+    assert compiled.threads == 32 * warps * compiled.programs_per_cta

@@ -10,6 +10,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.compile.compiler import find_kernel
+from tilec.compile.moved_words import MovedWords
 from tilec.compile.row_walks import Walk, walk_of
 from tilec.dialects.tile import DotOp, LoadOp
 from tilec.dialects.types import bit_width, element, is_tile, shape
@@ -62,6 +63,10 @@ class Roles:
     """n of the dots of each block with sums of their own, those to be chosen as USUAL_SIDE."""
     loaded: tuple[int, int] = (0, 0)
     """Elements of the largest loaded tile, and bits of each; of several, of the widest."""
+    moved: tuple[int, int] = (0, 0)
+    """The same of what is loaded or stored in any way, with the bits that it takes on its way."""
+    wants_long_rows: bool = False
+    """Whether tiles had better be of few rows (`compile/moved_words.py`)."""
     is_limited: bool = False
     """Whether static assertions say which constants the kernel can have."""
 
@@ -83,7 +88,9 @@ def probe(
             return ir.WalkResult.ADVANCE
 
         module.operation.walk(visit)
-        roles.is_limited = LIMITED in find_kernel(module, None).attributes
+        words = MovedWords(kernel := find_kernel(module, None))
+        roles.moved, roles.wants_long_rows = words.largest, words.wants_long_rows
+        roles.is_limited = LIMITED in kernel.attributes
     return roles
 
 

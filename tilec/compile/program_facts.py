@@ -11,6 +11,7 @@ from math import prod
 
 from mlir import ir
 
+from tilec.compile.moved_words import MovedWords
 from tilec.dialects import tile
 from tilec.dialects.tile import ArrayOp, Atomic, Combining
 from tilec.dialects.types import bit_width, element, is_tile, shape
@@ -233,7 +234,8 @@ class ProgramFacts:
     computes a tile from itself. `elements`, `bytes`: of the largest tile computed, and of the
     largest in memory, each in one of the `stripes` in which a program works
     (`passes/rows/stripes.py`). `is_few`: whether launches have few programs. `gathered`: accesses
-    of gathers that no loop repeats, each of a run of neighbours. `is_crowded`: whether it is for
+    of gathers that no loop repeats, each of a run of neighbours. `alone`: elements of the largest
+    tile in memory, if they come one by one and are no words. `is_crowded`: whether it is for
     launches of many programs."""
 
     stripes: int
@@ -245,6 +247,7 @@ class ProgramFacts:
     exchanges: Exchanges = field(default_factory=Exchanges)
     recurs: bool = False
     gathered: int = 0
+    alone: int = 0
     is_crowded: bool = False
 
     @property
@@ -313,6 +316,7 @@ def facts_of(function: ir.Operation, target: Target) -> ProgramFacts:
         known = Divisibility(function)
         runs = (prod(shape(one.mask)) // index_run(one, known)[1] for one in gathers)
         program.gathered = sum(runs)
+    program.alone = MovedWords(function).alone
     return program
 
 

@@ -44,6 +44,10 @@ ELEMENTWISE_SLOTS_PER_THREAD = 1024
 """Instructions of a thread at most where no threads meet, so that of what takes hundreds an element
 each thread has fewer: dropout of 137344 f16 by a counter, 280 an element, takes 1.57 us in 8 warps
 of a tile of 1024, 1.94 in 4 (H200). Of gelu and its like, 30 at most, it is never the limit."""
+ALONE_PER_THREAD = 8
+"""Elements of a thread at most where no threads meet and they come one by one. The stencil of 3 x 3
+bytes, 3 x 938 x 1370 in tiles of 16 x 64: 10.5 us in 4 warps, in tiles of 64 x 64 with twice as
+many elements a thread 14.9 (H200)."""
 GATHERED_PER_THREAD = 16
 """Accesses of gathers of a thread at most where no threads meet, each an element or a run: more
 wait for each other, and for their addresses. Pooling in tiles of 512, nine gathers of f16 an
@@ -127,6 +131,7 @@ def elementwise(program: ProgramFacts, lanes: int) -> Wanted | None:
     wanted = spread(program, program.bytes, each, lanes, "elementwise")
     busy = program.results.slots // (ELEMENTWISE_SLOTS_PER_THREAD * lanes)
     busy = max(busy, power_below(program.gathered // (GATHERED_PER_THREAD * lanes)))
+    busy = max(busy, -(-program.alone // (ALONE_PER_THREAD * lanes)))
     return _held(program, wanted._replace(warps=max(busy, wanted.warps)), lanes)
 
 
