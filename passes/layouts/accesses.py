@@ -10,7 +10,6 @@ from mlir import ir
 from tilec.hardware.layout import Layout
 from tilec.passes.layouts.candidates import access_cost, blocked_layout
 
-
 INTERLEAVED = 4
 """Elements at which the next one of a dimension lies whose stride nobody knows, where that of none
 is 1: what such tiles run along is mostly interleaved with a few others (colours of a pixel, taps of

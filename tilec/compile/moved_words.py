@@ -46,10 +46,7 @@ class MovedWords:
 
     def _see(self, view: ArrayOp) -> None:
         sizes, bits = shape(view.tile), max(8, bit_width(element(view.tile)))
-        if isinstance(view, Indexed):
-            width = index_run(view, self._facts)[1]
-        else:
-            width = self._width(view)
+        width = self._width(view)
         moved = prod(sizes), max(bits, WORD_BITS // width)
         if moved > self.largest:
             self.largest = moved
@@ -62,7 +59,9 @@ class MovedWords:
         self._read += [view.array] if view.is_load else []
 
     def _width(self, view: ArrayOp) -> int:
-        """Neighbours that one access may move of rows that begin where the array's do."""
+        """Neighbours that one access may move, of rows that begin where the array's do."""
+        if isinstance(view, Indexed):
+            return index_run(view, self._facts)[1]
         size = element_bytes(view.array)
         if contiguous_dim(view.array, view.dims) is None:
             return 1

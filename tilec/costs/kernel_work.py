@@ -269,11 +269,7 @@ def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
     elif isinstance(view, ArrayOp) and not isinstance(view, Atomic):
         _access(view, loop, found)
     elif isinstance(view, Combining):
-        loop.work.exchanges += is_needed(op)
-        loop.work.meets |= isinstance(view, tile.ScanOp) or is_needed(op)
-        if loop.work.meets:
-            loop.work.passings += (_passing(view),)
-        loop.crossed += shape(op.operands[0]) > (WGMMA_M,) and len(shape(op.operands[0])) == 1
+        _combine(view, loop)
     elif op.name != "memref.dim" and not isinstance(view, tile.lists.ListOp):
         # Atomics read and write; of an op nobody told us about the same is assumed.
         for operand in op.operands:
@@ -283,6 +279,16 @@ def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
                 _touch(found.atomics, operand, found)
         if isinstance(view, Atomic):
             loop.work.global_bytes += 2 * _bytes(view.tile)
+
+
+def _combine(view: Combining, loop: _Loop) -> None:
+    """Notes a reduction or scan."""
+    sizes, needed = shape(view.inputs[0]), is_needed(view.operation)
+    loop.work.exchanges += needed
+    if needed or isinstance(view, tile.ScanOp):
+        loop.work.meets = True
+        loop.work.passings += (_passing(view),)
+    loop.crossed += sizes > (WGMMA_M,) and len(sizes) == 1
 
 
 def _passing(op: Combining) -> Passing:

@@ -35,7 +35,7 @@ def stream_us(work: Work, machine: Machine) -> float:
 
 def _at_once(work: Work, machine: Machine) -> int:
     """Programs that a multiprocessor holds."""
-    rates, target = machine.rates.streams, machine.target
+    target = machine.target
     threads = work.warps * WARP_SIZE
     registers = threads * min(target.registers_per_thread, registers_of(work, machine))
     most = _most_programs(work, target)
