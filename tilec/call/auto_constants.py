@@ -99,9 +99,9 @@ SHARED_ROW = 64
 caches."""
 LONG_ROW = 256
 """The same where rows begin inside of vectors: tiles beside each other share sectors there. A step
-of Adafactor on 307 rows of 6393 bf16 takes 6.4 us in tiles of 4 x 256, 7.2 of 32 x 64, outer products
-of 80 and 199 f16 7.5 and 10.3; a stencil, 3 x 3 bytes of 938 x 1370, whose tiles share rows with
-those above, too, 11.4 and in 16 x 64 10.5 (H200)."""
+of Adafactor on 307 rows of 6393 bf16 takes 6.4 us in tiles of 4 x 256, 7.2 of 32 x 64, outer
+products of 80 and 199 f16 7.5 and 10.3; a stencil, 3 x 3 bytes of 938 x 1370, whose tiles share
+rows with those above, too, 11.4 and in 16 x 64 10.5 (H200)."""
 
 
 class AutoConstants:

@@ -101,8 +101,8 @@ class LoopWork:
     operands; `exchanges`: reductions whose results an iteration without products waits for;
     `crossed`: reductions and scans of one with products, across warps; `passings`: all of one
     without; `meets`: whether its threads pass on what they scan or reduce; `runs_ahead`: whether
-    its loads come iterations ahead (`passes/prefetch_loads.py`); `uneven_rows`: how many there are of
-    what it walks along, where memory says how long each is, else 0.
+    its loads come iterations ahead (`passes/prefetch_loads.py`); `uneven_rows`: how many there are
+    of what it walks along, where memory says how long each is, else 0.
     """
 
     trips: float = 1
