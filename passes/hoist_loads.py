@@ -15,20 +15,27 @@ load makes a program that takes 2 us wait for memory a second time.
 2. All such loads do, or none, where few registers hold them (`FEW`) and few are alive (`ROOM`).
    On an H200 RMS norm of 700 and of 2^25 / n rows of n = 256 to 4096 elements is 1 to 7 % faster
    so; layer norm, with weights and biases in 16 registers, was 7 % faster to 16 % slower.
+3. Of a computing role, what a program loads behind its products, as a bias or what they are added
+   to, goes in front of the first op that waits for a ring: it is under way while they multiply.
+   Small tiles do so first, as far as the role's threads have registers.
 
 Loads stay in their loop, even if it changes nothing of the address: in front of it the first
 iteration would wait for them alone.
-Does not handle: kernels with roles, whose rings run ahead; gathers; loads in branches.
+Does not handle: gathers; loads in branches; of roles, loads in other loops than those over programs
+(`prefetch-loads` has those).
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Collection
+from dataclasses import dataclass
+from itertools import pairwise
 
 from mlir import ir
 
 from tilec.dialects.def_use import defining_op
-from tilec.dialects.gpu_tile import RoleOp
+from tilec.dialects.gpu_tile import RingWaitOp, RoleOp
 from tilec.dialects.op import names_where
 from tilec.dialects.tile import LoadOp
 from tilec.dialects.tile.reduction import Combining
@@ -37,8 +44,10 @@ from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.register_pressure import most_live_registers, registers_of
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.rewriting.free_ops import is_scalar, is_total
+from tilec.passes.rewriting.loops import is_program_loop
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import find_ops, ops_named
+from tilec.passes.roles.parts import Part, parts_of
 
 FEW = 8
 """Registers of a thread for all that is loaded early: with more, fewer CTAs run side by side."""
@@ -54,38 +63,93 @@ in all)."""
 def hoist_loads(function: ir.Operation, context: PassContext) -> None:
     """Issues loads in front of what threads wait for, where registers are left."""
     if find_ops(function, RoleOp):
+        for part in parts_of(function, context):
+            _hoist_in_role(function, part, context)
         return
-    loads = [op for op in find_ops(function, LoadOp) if is_tile(op.results[0])]
-    early = [(op, place) for op in loads if (place := _place(op, function)) is not None]
-    taken = sum(registers_of(op.results[0]) for op, _ in early)
+    early = _early(find_ops(function, LoadOp), _waiting())
+    taken = sum(one.registers for one in early)
     if not early or taken > FEW:
         return
     if most_live_registers(function.regions[0].blocks[0]) + taken > ROOM:
         return
-    for load, place in early:
-        needed, _ = _address(load)
-        for op in [v.operation for v in load.block.operations if v.operation in needed]:
-            if place.is_before_in_block(op):
-                op.move_before(place)
-        why = f"{taken} registers hold what is"
-        context.report.add("loads", load, "in front of what threads wait for", why)
+    for one in early:
+        one.hoist()
+        _report(one, f"{taken} registers hold what is", context)
 
 
-def _place(load: ir.Operation, function: ir.Operation) -> ir.Operation | None:
-    """The first op that threads wait in and that stands in front of a load, behind what its address
-    needs; None if there is none, or the kernel writes the array."""
+def _hoist_in_role(function: ir.Operation, part: Part, context: PassContext) -> None:
+    """Applies rule 3 to a role."""
+    role = part.block.owner
+    loads = [op for op in find_ops(role, LoadOp) if op.parent == role or is_program_loop(op.parent)]
+    early = sorted(_early(loads, _ring_waits()), key=lambda one: one.registers)
+    for one in early:
+        one.hoist()
+    while early and part.peak(function).registers > part.registers:
+        early.pop().put_back()
+    for one in early:
+        _report(one, f"{one.registers} registers of {part.name} hold it meanwhile", context)
+
+
+def _report(one: _Early, why: str, context: PassContext) -> None:
+    context.report.add("loads", one.load, "in front of what threads wait for", why)
+
+
+@dataclass(frozen=True)
+class _Early:
+    """A load that may go in front of `place`. `moved`: it, and the ops of its address that stand
+    behind that, each with the op behind it."""
+
+    load: ir.Operation
+    place: ir.Operation
+    moved: tuple[tuple[ir.Operation, ir.Operation], ...]
+
+    @property
+    def registers(self) -> int:
+        """What a thread holds of it."""
+        return registers_of(self.load.results[0])
+
+    def hoist(self) -> None:
+        """Moves the load, and what its address needs."""
+        for op, _ in self.moved:
+            op.move_before(self.place)
+
+    def put_back(self) -> None:
+        """Undoes that."""
+        for op, behind in reversed(self.moved):
+            op.move_before(behind)
+
+
+def _early(loads: Collection[ir.Operation], waits: Collection[str]) -> list[_Early]:
+    """Those of some loads of tiles that may go in front of an op of such a name."""
+    found = []
+    for load in loads:
+        place = _place(load, waits) if is_tile(load.results[0]) else None
+        if place is None:
+            continue
+        ops, needed = [v.operation for v in load.block.operations], _address(load)[0]
+        behind = ops[ops.index(place) :]
+        moved = [(op, after) for op, after in pairwise(behind) if op in needed]
+        found.append(_Early(load, place, tuple(moved)))
+    return found
+
+
+def _place(load: ir.Operation, waits: Collection[str]) -> ir.Operation | None:
+    """The first op with one of such names, itself or inside, that stands in front of a load, behind
+    what its address needs; None if there is none, or something between may write the array."""
     known = OpSet(op for v in _address(load)[1] if (op := defining_op(v)) is not None)
-    place = None
+    between: list[ir.Operation] = []
     for view in load.block.operations:
-        if view.operation == load:
+        op = view.operation
+        if op == load:
             break
-        if view.operation in known:
-            place = None
-        elif place is None and _waits(view.operation):
-            place = view.operation
-    if place is None or read_ahead_hazard(function, {load.opview.src}, "the kernel") is not None:
+        if op in known:
+            between = []
+        elif between or op.name in waits or (len(op.regions) > 0 and ops_named(op, waits)):
+            between.append(op)
+    arrays = {load.opview.src}
+    if any(read_ahead_hazard(op, arrays, "the kernel") is not None for op in between):
         return None
-    return place
+    return between[0] if between else None
 
 
 def _address(load: ir.Operation) -> tuple[OpSet, list[ir.Value]]:
@@ -103,12 +167,11 @@ def _address(load: ir.Operation) -> tuple[OpSet, list[ir.Value]]:
     return needed, others
 
 
-def _waits(op: ir.Operation) -> bool:
-    """Whether threads wait for each other in an op, or inside it, or it writes memory."""
-    names = _waiting()
-    return op.name in names or (len(op.regions) > 0 and bool(ops_named(op, names)))
-
-
 @functools.cache
 def _waiting() -> frozenset[str]:
+    """The names of ops in which threads wait for each other, or that write memory."""
     return names_where(lambda kind: issubclass(kind, Combining) or bool(kind.WRITES))
+
+
+def _ring_waits() -> frozenset[str]:
+    return frozenset([RingWaitOp.OPERATION_NAME])
