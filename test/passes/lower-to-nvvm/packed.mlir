@@ -75,3 +75,26 @@ func.func @alone(%x: !i {tile.facts = {align = 16 : i32, sizes = array<i32: 16>,
   "tile.store"(%float, %y, %c0) {dims = array<i32: 0>, options = {}} : (!t, !h, index) -> ()
   return
 }
+
+// -----
+
+!i = memref<?xi8, strided<[1]>>
+!h = memref<?xbf16, strided<[1]>>
+!c = tensor<128xi8, #gpu_tile.layout<"T(32):(2@0) V(2,2):(1@0,64@0)">>
+!t = tensor<128xbf16, #gpu_tile.layout<"T(32):(2@0) V(2,2):(1@0,64@0)">>
+
+// Bytes by twos: half words are put together, not the bytes.
+// CHECK-LABEL: llvm.func @twos
+// CHECK: %[[ONE:.*]] = llvm.insertelement %{{.*}}, %{{.*}} : vector<2xi16>
+// CHECK: %[[BOTH:.*]] = llvm.insertelement %{{.*}}, %[[ONE]]
+// CHECK: llvm.bitcast %[[BOTH]] : vector<2xi16> to i32
+// CHECK-NOT: llvm.insertelement
+// CHECK: llvm.call_intrinsic "llvm.nvvm.prmt"
+func.func @twos(%x: !i {tile.facts = {align = 16 : i32, sizes = array<i32: 128>, strides = array<i32: 1>}},
+                %y: !h {tile.facts = {align = 16 : i32, sizes = array<i32: 128>, strides = array<i32: 1>}}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %codes = "tile.load"(%x, %c0) {dims = array<i32: 0>, padding = 0 : i8, options = {}} : (!i, index) -> !c
+  %float = arith.sitofp %codes : !c to !t
+  "tile.store"(%float, %y, %c0) {dims = array<i32: 0>, options = {}} : (!t, !h, index) -> ()
+  return
+}
