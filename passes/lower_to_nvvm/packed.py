@@ -33,7 +33,10 @@ from tilec.passes.lower_to_nvvm.access import call_intrinsic, elements_of, vecto
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.scalars import as_signed, binary, create
 
-_FLOATS = ("arith.addf", "arith.subf", "arith.mulf")
+_FLOATS = (
+    *("arith.addf", "arith.subf", "arith.mulf"),
+    *("arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf"),
+)
 _BITS = ("arith.andi", "arith.ori", "arith.xori")
 _SHIFTS = ("arith.shrsi", "arith.shrui", "arith.shli")
 _CONVERSIONS = ("arith.sitofp", "arith.uitofp")

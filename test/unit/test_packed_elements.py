@@ -80,3 +80,29 @@ def test_pairs_round_one_by_one(to: str, monkeypatch: pytest.MonkeyPatch) -> Non
         fused = ((x - z).astype(float) * x.astype(float) + 0.5).astype(dtype)
     np.testing.assert_array_equal(y[:256].astype(float), fused.astype(float))
     assert f"{to}x2" in kernel.compiled(x, z, y, 0.5).ptx
+
+
+@tilec.kernel(grid=lambda x: 1, num_warps=1)
+def bounded(x: tl.array, z: tl.array, y: tl.array, N: tl.const = 256):
+    """The greater of x and z, and what of x is below 0."""
+    a, b = tl.load(x, 0, N), tl.load(z, 0, N)
+    tl.store(y, 0, tl.maximum(a, b))
+    tl.store(y, N, tl.minimum(a, 0.0))
+
+
+@pytest.mark.parametrize("to", FLOATS)
+def test_pairs_have_maxima(to: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no number stays so, in its own half of a pair alone."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    rng = np.random.default_rng(2)
+    dtype: Any = FLOATS[to]
+    x, z = (rng.standard_normal(256).astype(dtype) for _ in range(2))
+    x[:4], z[5] = (np.inf, -0.0, np.nan, 1e-5), np.nan
+    y = np.full(512, np.nan, dtype)
+    kernel = bounded.on("emulator")
+    kernel(x, z, y)
+    wide = x.astype(float)
+    expected = np.concatenate([np.maximum(wide, z.astype(float)), np.minimum(wide, 0)])
+    assert np.array_equal(y.astype(float), expected, equal_nan=True)
+    ptx = kernel.compiled(x, z, y).ptx
+    assert ptx.count(f"max.NaN.{to}x2") == ptx.count(f"min.NaN.{to}x2") == 4
