@@ -60,7 +60,7 @@ def lower_packed(op: ir.Operation, state: Lowering) -> bool:
     to, source = str(element(op.results[0])), op.operands[0]
     from_bytes = is_tile(source) and str(element(source)) == "i8"
     if op.name in _FLOATS and _has_pairs(to, state):
-        return _add_pairs(op, state)
+        return _by_pairs(op, state)
     if op.name == "arith.extf" and is_tile(source) and bit_width(element(source)) == 8:
         return to in _UPPER and _widen_pairs(op, state)
     if op.name in _BITS and from_bytes:
@@ -82,7 +82,7 @@ def _groups(registers: Sequence[ir.Value], size: int) -> list[tuple[ir.Value, ..
     return [tuple(registers[at : at + size]) for at in range(0, len(registers), size)]
 
 
-def _add_pairs(op: ir.Operation, state: Lowering) -> bool:
+def _by_pairs(op: ir.Operation, state: Lowering) -> bool:
     columns = [state.registers(operand) for operand in op.operands]
     if len(columns[0]) != len(columns[1]) or len(columns[0]) % 2:
         return False
