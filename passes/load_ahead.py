@@ -121,7 +121,8 @@ def _room(function: ir.Operation, context: PassContext) -> int:
 def _qualifies(found: AheadLoads) -> bool:
     if demanded_stages(found.loop) is not None or not warps_meet(found.loop):
         return False
-    return _is_used(found) and found.is_safe
+    every = len(found.loads) == len(tile_loads(found.loop))
+    return every and _is_used(found) and found.is_safe
 
 
 def _is_used(found: AheadLoads) -> bool:

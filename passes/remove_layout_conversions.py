@@ -16,9 +16,10 @@ A tile of no more elements than there are threads, that follows in a few steps f
 or from loads and gathers of arrays that the kernel only reads, is loaded and computed again, if
 that takes a thread a few accesses: threads share what L1 holds, and nobody stores to shared memory
 and waits for the others. So a load role can have it, too. (Where it takes 8, in the gradients of
-attention, it was 3 % slower.) What numbers rows that are gathered for products is always loaded
-again: a load role converts nothing. Through a broadcast nothing is loaded again: who repeats rows
-loads them more often (chunks of attention with bounded context took 145 us for 119, H200).
+attention, it was 3 % slower.) What numbers rows that are gathered for products, or scales operands
+that a load role may compute, is always loaded again: a load role converts nothing. Through a
+broadcast nothing else is loaded again: who repeats rows loads them more often (chunks of attention
+with bounded context took 145 us for 119, H200).
 
 So is a larger tile that is not gathered, if that takes each thread no more accesses than there
 were: a row of 2048 bf16 beside a tile of four, in 512 threads, is one access of 16 bytes for one
@@ -41,11 +42,13 @@ from tilec.dialects.types import element, encoding, is_tile, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout
 from tilec.hardware.sizes import VECTOR_BYTES
+from tilec.hardware.target import Feature
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes
 from tilec.passes.contract import Level, PassContext, kernel_pass
+from tilec.passes.layouts.components import is_thin
 from tilec.passes.layouts.maps import broadcast_source
-from tilec.passes.layouts.operand_numbers import name_operand_rows
+from tilec.passes.layouts.operand_numbers import serve_operands
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.values import again, replace_op
 from tilec.passes.rewriting.walk import find_ops, is_of
@@ -100,6 +103,7 @@ def _makers(
     found: dict[ir.Value, Layout] = {}
     steps, last = 0, defining_op(value)
     is_large = prod(shape(value)) > context.num_threads
+    fills = context.target.supports(Feature.WGMMA)  # load roles compute operands then
 
     def visit(value: ir.Value, layout: Layout, repeated: bool = False) -> bool:
         nonlocal steps
@@ -114,7 +118,7 @@ def _makers(
             most = min(_ACCESSES, _accesses(layout_of(value), op.opview)) if is_large else _ACCESSES
             is_allowed = is_of(op, tile.LoadOp) or not is_large
             few = is_allowed and _accesses(layout, op.opview) <= most
-            able = (few and not repeated) or name_operand_rows(wanted)
+            able = (few and not repeated) or serve_operands(wanted, scaled=fills and is_thin(value))
             able = able and not read_ahead_hazard(function, [op.opview.src], "the kernel")
             able = able and all(visit(operand, layout, repeated) for operand in op.operands)
         elif is_of(op, tile.BroadcastOp):

@@ -85,14 +85,14 @@ def ahead_loads(loop: ir.Operation, loads: Sequence[ir.Operation]) -> AheadLoads
 def find_ahead_loads(
     part: ir.Operation, room: int, apart: Collection[ir.Value]
 ) -> list[AheadLoads]:
-    """The loops in a part of a kernel all of whose loads may be issued an iteration ahead, in
-    `room` registers a thread. `apart`: tiles whose elements have one each (`tiles_apart`)."""
-    found = [ahead_loads(loop, tile_loads(loop)) for loop in find_loops(part)]
-    return [
-        loads
-        for loads in found
-        if loads is not None and loads.registers <= room and not are_apart(loads.loads, apart)
-    ]
+    """The loops in a part of a kernel whose loads may be issued an iteration ahead, in `room`
+    registers a thread, and which of them. `apart`: tiles whose elements have one each
+    (`tiles_apart`), which are loaded where they are used, as scales, beside the others."""
+    found = (
+        ahead_loads(loop, [load for load in tile_loads(loop) if not are_apart([load], apart)])
+        for loop in find_loops(part)
+    )
+    return [loads for loads in found if loads is not None and loads.registers <= room]
 
 
 def tile_loads(loop: ir.Operation) -> list[ir.Operation]:

@@ -17,6 +17,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op, users
 from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.gpu_tile import ConvertLayoutOp
 from tilec.dialects.types import is_tile
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.walk import find_ops, is_of
@@ -31,16 +32,33 @@ def separate_operand_numbers(function: ir.Operation) -> None:
             _separate(op)
 
 
-def name_operand_rows(value: ir.Value) -> bool:
+def serve_operands(value: ir.Value, *, scaled: bool = False) -> bool:
     """Whether a tile's elements, or what is computed from them, say which rows of operands are
-    gathered, and serve nothing else."""
+    gathered, and serve nothing else; or, `scaled`, make operands of what is loaded."""
     readers = [use.owner for use in value.uses]
     return bool(readers) and all(
         _is_operand(user.results[0])
         if is_of(user, tile.GatherOp)
-        else bool(user.results) and _is_made(user.results[0]) and name_operand_rows(user.results[0])
+        else bool(user.results) and _makes_operands(user.results[0], scaled)
         for user in readers
     )
+
+
+def _makes_operands(value: ir.Value, scaled: bool) -> bool:
+    if not _is_made(value):
+        return False
+    own = scaled and _is_operand(value) and _is_of_loads(value)
+    return own or serve_operands(value, scaled=scaled)
+
+
+def _is_of_loads(value: ir.Value) -> bool:
+    """Whether a tile follows from loaded ones, element by element."""
+    op = defining_op(value)
+    if op is None or isinstance(op.opview, tile.LoadOp):
+        return op is not None
+    passed = _is_made(value) or isinstance(op.opview, (ConvertLayoutOp, tile.TransposeOp))
+    tiles = [operand for operand in op.operands if is_tile(operand)]
+    return op.name == "arith.constant" or (passed and all(map(_is_of_loads, tiles)))
 
 
 def _is_operand(value: ir.Value) -> bool:

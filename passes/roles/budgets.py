@@ -9,7 +9,7 @@ through the load role's registers, what they take decides:
    least that they need. If even that does not suffice, the others get theirs first, since they
    would spill between products and the load role spills ahead of its readers. The report says so,
    and the author gets a PerformanceWarning.
-3. If there is room for all that an iteration loads twice, the loads run one ahead (`loads_ahead`).
+3. If there is room for what an iteration loads twice, the loads run one ahead (`loads_ahead`).
 """
 
 from __future__ import annotations

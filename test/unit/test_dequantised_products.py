@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from checked_calls import assert_right
 
 import tilec
 import tilec.language as tl
@@ -103,3 +104,34 @@ def test_weights_are_unpacked_by_warps_of_their_own(
     assert f"mul.{name}x2" in compiled.ptx
     assert "cvt.rn.f16.s" not in compiled.ptx
     assert "cvt.rn.bf16.s" not in compiled.ptx
+
+
+@tilec.kernel(grid=GRID)
+def scaled_columns(a: tl.array, w: tl.array, s: tl.array, c: tl.array, BM: tl.const, BN: tl.const):
+    """w (N, K) of a byte an element; s (N, K / 128), loaded as a row of numbers."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), tl.f32)
+    for k in tl.range(0, a.shape[1], 64):
+        scale = tl.load(s, (n, k // 128), (BN,), dims=(0,))
+        weights = tl.load(w, (n, k), (BN, 64)).to(a.dtype) * scale[:, None]
+        acc = tl.dot(tl.load(a, (m, k), (BM, 64)), weights.T, acc)
+    tl.store(c, (m, n), acc.to(c.dtype))
+
+
+@pytest.mark.parametrize("tile", [(64, 256), (128, 128)])
+@pytest.mark.parametrize("k", [64, 128 * 7])
+def test_numbers_of_rows_are_loaded_as_a_load_role_wants_them(
+    tile: tuple[int, int], k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where there are more of them than threads; the weights come an iteration ahead."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    rows, columns, bm, bn = 130, 264, *tile
+    rng = np.random.default_rng(7)
+    a = rng.standard_normal((rows, k)).astype(BF16)
+    w = rng.integers(-128, 128, (columns, k)).astype(np.int8)
+    s = rng.uniform(0.5, 2, (columns, -(-k // 128))).astype(BF16)
+    arguments = [a, w, s, np.full((rows, columns), np.nan, np.float32)]
+    weights = (w.astype(BF16) * np.repeat(s, 128, 1)[:, :k]).astype(float)
+    assert_right(scaled_columns, arguments, {3: a.astype(float) @ weights.T}, BM=bm, BN=bn)
+    text = scaled_columns.report(*arguments, BM=bm, BN=bn)
+    assert "4 loading warps" in text and "producer: loads an iteration ahead" in text
