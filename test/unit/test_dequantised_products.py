@@ -134,4 +134,5 @@ def test_numbers_of_rows_are_loaded_as_a_load_role_wants_them(
     weights = (w.astype(BF16) * np.repeat(s, 128, 1)[:, :k]).astype(float)
     assert_right(scaled_columns, arguments, {3: a.astype(float) @ weights.T}, BM=bm, BN=bn)
     text = scaled_columns.report(*arguments, BM=bm, BN=bn)
-    assert "4 loading warps" in text and "producer: loads an iteration ahead" in text
+    assert "4 loading warps" in text
+    assert "producer: loads an iteration ahead" in text

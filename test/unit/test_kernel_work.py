@@ -120,7 +120,7 @@ def test_what_makes_operands_takes_a_programs_threads() -> None:
     module = quantized_matmul._programs.module(wanted, HOPPER)
     work = work_of(module, wanted.parameters, values, HOPPER).work
     loop = max(work.loops, key=lambda one: one.prepared)
-    assert 64 * 32 * 4 < loop.prepared <= loop.computed
+    assert 128 * 32 * 5 < loop.prepared <= loop.computed + 128 * 32
     none = replace(work, loops=tuple(replace(one, prepared=0) for one in work.loops))
     assert predict(work, H200).us > 1.2 * predict(none, H200).us
     plain = product(512, 512, 512) | {"BM": 64, "BN": 64, "BK": 64}
@@ -128,6 +128,20 @@ def test_what_makes_operands_takes_a_programs_threads() -> None:
     module = matmul._programs.module(wanted, HOPPER)
     work = work_of(module, wanted.parameters, plain, HOPPER).work
     assert [loop.prepared for loop in work.loops] == [0] * len(work.loops)
+
+
+def test_a_load_role_computes_what_warpgroups_read() -> None:
+    """relu of the lhs is the computing threads' work, of the rhs a load role's, however many warps
+    multiply."""
+
+    def us(warps: int, **own: Any) -> float:
+        loop = LoopWork(100, {"bf16": 1 << 21}, unit=Unit.WARPGROUPS, **own)
+        return predict(Work(132, warps, (loop,), 0, 128 * 100), H200).us
+
+    assert us(4, prepared=1 << 16) == pytest.approx(us(8, prepared=1 << 16), rel=0.02)
+    assert us(4, prepared=1 << 16) > us(4, filled=1 << 16) > 1.1 * us(4)
+    assert us(4, filled=1 << 16) == pytest.approx(us(8, filled=1 << 16), rel=0.02)
+    assert us(2, prepared=1 << 16) > 1.3 * us(4, prepared=1 << 16)
 
 
 def test_gathered_operands_take_slots_too() -> None:

@@ -26,7 +26,7 @@ FORMULAS = {
     "tilec/costs/launch_work.py": {"PANEL_BYTES"},
     "tilec/costs/operand_work.py": set[str](),
     "tilec/ops/aligned_operands.py": set[str](),
-    "tilec/costs/computing.py": {"_SCAN"},
+    "tilec/costs/computing.py": {"_OF_BYTES", "_SCAN"},
     "tilec/call/auto_tiles.py": {"MOST_TILES", "DEEPENED", "BETWEEN", "SHOWN"},
     "tilec/call/ranked_tiles.py": set[str](),
     "tilec/costs/streams.py": set[str](),

@@ -33,6 +33,9 @@ _FUNCTIONS: Mapping[str, int] = {
 the author asks for no more than the hardware's approximation; else `op_costs.FUNCTIONS` counts."""
 _FREE = ("arith.constant", "arith.index_cast", "arith.extui", "arith.extsi", "arith.negf")
 """Ops that take no instruction, or are part of another one."""
+_OF_BYTES = 3
+"""Instructions an element of bytes that become 16-bit floats without one that converts
+(`passes/lower_to_nvvm/packed.py`): 92 for 32 of a thread, from buffers by twos."""
 _SCAN = 4
 """Instructions an element of a scan: its part in the thread, in the warp, and adding both."""
 
@@ -104,15 +107,21 @@ def instructions_of(op: ir.Operation) -> tuple[int, int]:
         if not is_approximate(op) and op.name in FUNCTIONS:
             around = FUNCTIONS[op.name][bit_width(element(tiles[0])) > WORD_BITS]
         return size * around, size
+    if op.name in ("arith.sitofp", "arith.uitofp") and _widens_bytes(op):
+        return size * _OF_BYTES, 0
     # Conversions to 16 bits and less take two elements at a time.
     narrow = bit_width(element(tiles[0])) in (8, 16)
     return -(-size // 2) if narrow else size, 0
 
 
-def preparing(dot: ir.Operation) -> list[ir.Operation]:
-    """The elementwise ops in a dot's block that make its operands of what is loaded."""
+def _widens_bytes(op: ir.Operation) -> bool:
+    return [bit_width(element(v)) for v in (op.operands[0], op.results[0])] == [8, 16]
+
+
+def preparing(dot: ir.Operation, side: ir.Value) -> list[ir.Operation]:
+    """The elementwise ops in a dot's block that make an operand of it of what is loaded."""
     found: list[ir.Operation] = []
-    left = [v for v in list(dot.operands)[:2] if not _is_computed(v, dot.block)]
+    left = [] if _is_computed(side, dot.block) else [side]
     while left:
         op = defining_op(left.pop())
         if op is not None and op.block == dot.block and is_elementwise(op) and op not in found:

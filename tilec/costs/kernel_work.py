@@ -178,11 +178,18 @@ class _Loop:
     fills: list[Fill] = field(default_factory=list)
     made: list[ir.Operation] = field(default_factory=list)
 
-    def add_prepared(self, dot: tile.DotOp) -> None:
-        """Notes what makes the operands of a dot, once if others read it, too."""
-        new = [op for op in preparing(dot.operation) if op not in self.made]
-        self.made += new
-        self.work.prepared += sum(instructions_of(op)[0] for op in new)
+    def add_prepared(self, dot: tile.DotOp, unit: Unit) -> None:
+        """Notes what makes the operands of a dot, once if others read it, too: who multiplies has
+        an lhs in registers, and what else warpgroups read of shared memory a load role computes."""
+        for side in (dot.lhs, dot.rhs):
+            new = [op for op in preparing(dot.operation, side) if op not in self.made]
+            self.made += new
+            count = sum(instructions_of(op)[0] for op in new)
+            count += prod(shape(side)) if new else 0  # from memory or a buffer, and to the product
+            if unit is Unit.WARPGROUPS and side == dot.rhs:
+                self.work.filled += count
+            else:
+                self.work.prepared += count
 
     def add_waiting(self, rows: int) -> None:
         """Notes that a product of so many rows waits for what is computed from another one's."""
@@ -357,7 +364,7 @@ def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
     work.unit = unit if work.unit is Unit.WARPS else work.unit
     work.columns += columns_of(m, n, unit)
     work.shared_bytes += shared_traffic(m, n, _bytes(dot.lhs), _bytes(dot.rhs), unit)
-    loop.add_prepared(dot)
+    loop.add_prepared(dot, unit)
     if dot.operation.parent.name == "scf.for":
         _add_operands(dot, unit, loop, found)
     if waits_for_product(dot.operation):

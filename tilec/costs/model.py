@@ -358,13 +358,24 @@ def _in_order(loop: LoopWork, units: Mapping[str, float], work: Work, rates: Rat
     between = loop.waiting_products * rates.between_products
     if loop.waiting_products and loop.groups < work.warps // WARPGROUP_WARPS:  # which share rows
         between += loop.handed_on * rates.handed_on
-    together = max(_together(units, rates), _issued(loop, work, rates))
-    return max(together, _in_turns(loop, units, work, rates)) + between
+    filling = _issued(loop.filled, LOAD_WARPS, rates)
+    prepared = _prepared(loop, units, work, rates)
+    return max(prepared, filling, _in_turns(loop, units, work, rates)) + between
 
 
-def _issued(loop: LoopWork, work: Work, rates: Rates) -> float:
-    """Clocks in which the threads of a program compute operands of products."""
-    return loop.prepared * rates.lone_issue / (work.warps * WARP_SIZE)
+def _prepared(loop: LoopWork, units: Mapping[str, float], work: Work, rates: Rates) -> float:
+    """Clocks of all units, and of the threads of a program that compute operands of products, a
+    part while they multiply another: nearly the longer of both (a norm)."""
+    together = _together(units, rates)
+    issued = _issued(loop.prepared, work.warps, rates)
+    power = rates.prepared_overlap
+    return (together**power + issued**power) ** (1 / power) if issued else together
+
+
+def _issued(instructions: int, warps: int, rates: Rates) -> float:
+    """Clocks in which so many warps compute operands: a warpgroup has one in each scheduler, which
+    more of them share."""
+    return rates.lone_issue * instructions / (min(warps, WARPGROUP_WARPS) * WARP_SIZE)
 
 
 def _in_turns(loop: LoopWork, units: Mapping[str, float], work: Work, rates: Rates) -> float:

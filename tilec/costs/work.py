@@ -95,7 +95,8 @@ class LoopWork:
     they leave through beside a ring: `leaving_bytes`.
 
     `computed`: instructions of one element each beside products, `functions` of them special ones,
-    `prepared` those that make operands of what is loaded;
+    `prepared` those by which who multiplies makes operands of what is loaded, `filled` those of a
+    load role;
     `waiting_products`: how many wait for what is computed from another one's result, which `groups`
     of warps with rows of their own do by themselves; `handed_on`: elements of those products' left
     operands; `exchanges`: reductions whose results an iteration without products waits for;
@@ -128,6 +129,7 @@ class LoopWork:
     computed: int = 0
     functions: int = 0
     prepared: int = 0
+    filled: int = 0
     waiting_products: int = 0
     groups: int = 1
     is_waited_for: bool = False

@@ -66,7 +66,8 @@ class Rates:
     and adds up in a microsecond, `gathered_words` where it gets them word by word, since rows of
     the result run across the pairs of sums that a thread has. `lone_issue`: clocks for each
     instruction in which a thread computes operands of products, of a program by itself: mostly one
-    warp a scheduler, which waits for its own results.
+    warp a scheduler, which waits for its own results. `prepared_overlap`: how much of that lies
+    under products, 1 for nothing (the power of a norm).
 
     Copies of operands in front of a product, with rows at multiples of 128 bytes: they pay from
     `copied_product` M N K on, where `copied_uses` rows or columns of the other operand, or more,
@@ -148,6 +149,7 @@ class Rates:
     gathered_bytes: float
     gathered_words: float
     lone_issue: float
+    prepared_overlap: float
     copied_product: int
     copied_uses: int
     exchange: float

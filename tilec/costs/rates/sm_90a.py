@@ -23,9 +23,10 @@ With `between_gain`, of 176 products that were timed in three plain tiles or mor
 5.5 % from the fastest in the mean, with powers of two alone 6.2 %, with 1.0 5.7 %.
 With `parts_gain` groups of 708 rows, 1264 x 240, stay whole (6.2 us, in 2 parts 8.6). e4m3
 496 x 304 x 10368, transposed, takes 12.0 us in 8 parts of 64 x 176 and 10.8 in 4 of 64 x 96,
-straight in 4 of 64 x 112 8.9: that gives `gathered_words`. `lone_issue` fits 4-bit weights by two
-warps, 16 x 32 tiles of 4, 6, 7 and 37 steps (3.3, 4.0, 4.3 and 16.1 us) and some of them in 2, 4
-and 8 parts (3.0 and 2.7; 3.3; 6.3).
+straight in 4 of 64 x 112 8.9: that gives `gathered_words`. `lone_issue` and `prepared_overlap` fit
+an lhs of i8 (1305 x 7072 x 1024) and relu(a) (1008 x 5344 x 2112), each in 20 tiles, 2026-11-28:
+off by 12 and 13 %, by 19 and 15 before, when 128 x 128 tiles seemed as fast as those twice as wide;
+and 4-bit weights by two warps, 16 x 32 tiles of 4, 6, 7 and 37 steps (3.3, 4.0, 4.3 and 16.1 us).
 `launch` to `hidden_beside`, `written`, `torn`, `start`, latencies and what stores take were fitted
 again, to that record less what is stored otherwise now, and to 1,700 timings of 124 products: of k
 of 1 to 256 bytes, of fp8 whose rows begin inside of lines, of a long k with few rows or columns
@@ -95,7 +96,8 @@ RATES = Rates(
     gather=0.6,
     gathered_bytes=25_000,
     gathered_words=6_600,
-    lone_issue=4.5,
+    lone_issue=2.0,
+    prepared_overlap=1.5,
     copied_product=2**31,
     copied_uses=512,
     exchange=300,
