@@ -53,11 +53,8 @@ class Machine:
     def clustered(self, size: int) -> int:
         """The number of CTAs that fill a multiprocessor each and run at once in clusters of `size`:
         those do not span processor groups, whose multiprocessors are an even number."""
-        return (
-            self.multiprocessors // size * size
-            if size <= 2
-            else (int(self.multiprocessors * self.rates.clustered) // size * size)
-        )
+        part = self.rates.clustered.get(size, 1.0)
+        return int(self.multiprocessors * part) // size * size
 
 
 def machine_of(device: Any, target: Target) -> Machine:

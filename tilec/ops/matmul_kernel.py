@@ -173,6 +173,11 @@ def copy_rows(x: tl.array, y: tl.array, BM: tl.const = 16, BN: tl.const = 256):
     tl.store(y, at, tl.load(x, at, (BM, BN)))
 
 
+TOGETHER = 8
+"""Partial sums that are loaded before they are added: one by one, each waited for the one before
+(bf16 48 x 48 x 137546 on an H200, 0.165 us a part)."""
+
+
 def combine_grid(c: Any, BM: int, BN: int) -> Any:
     """Tiles of rows and columns of every matrix of the batch."""
     batch = 1
@@ -201,7 +206,10 @@ def combine(
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     lead = rank_offsets(tl.program_id(2), c.shape[:-2])
     acc = tl.load(sums, (0,) + lead + (m, n), (BM, BN))
-    for split in tl.static_range(1, SPLITS):
-        acc = acc + tl.load(sums, (split,) + lead + (m, n), (BM, BN))
+    for first in tl.static_range(1, SPLITS, TOGETHER):
+        several = tl.static_range(first, min(first + TOGETHER, SPLITS))
+        parts = tuple(tl.load(sums, (split,) + lead + (m, n), (BM, BN)) for split in several)
+        for part in parts:
+            acc = acc + part
     optional = (bias, row_scale, column_scale, scale, factor, residual)
     tl.store(c, lead + (m, n), finish(acc, lead, m, n, c.dtype, optional, PARTS, ACTIVATION))

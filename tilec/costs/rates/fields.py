@@ -79,8 +79,8 @@ class Rates:
     second time; `kept_elements`: of the rows of a launch, a multiprocessor, that programs keep.
 
     `contention`: what the less busy units add to the time of the busiest. `lockstep_rounds`: after
-    so many rounds of programs the last one counts half. `clustered`: the part of multiprocessors
-    that clusters of more than two can be on.
+    so many rounds of programs the last one counts half. `clustered`: by the size of clusters, the
+    part of multiprocessors that they can be on.
 
     Computing beside products. `functions`: special ones (2^x, 1/x) a multiprocessor computes in a
     clock. `between_products`: clocks from the last product to the first instruction that reads its
@@ -158,7 +158,7 @@ class Rates:
     kept_elements: int
     contention: float
     lockstep_rounds: float
-    clustered: float
+    clustered: Mapping[int, float]
     functions: float
     between_products: float
     overlap: float
