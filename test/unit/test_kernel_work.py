@@ -144,6 +144,31 @@ def test_a_load_role_computes_what_warpgroups_read() -> None:
     assert us(2, prepared=1 << 16) > 1.3 * us(4, prepared=1 << 16)
 
 
+@tilec.kernel(grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))
+def with_weights(
+    a: tl.array, w: tl.array, c: tl.array,
+    BM: tl.const = 64, BN: tl.const = 128, BK: tl.const = 64,
+):  # fmt: skip
+    """c = relu(a) @ w^T, of bytes."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), tl.f32)
+    for k in tl.range(0, a.shape[1], BK):
+        x = tl.maximum(tl.load(a, (m, k), (BM, BK)), 0.0)
+        acc = tl.dot(x, tl.load(w, (n, k), (BN, BK)).to(a.dtype).T, acc)
+    tl.store(c, (m, n), acc.to(c.dtype))
+
+
+def test_what_makes_each_operand_is_told_apart() -> None:
+    """Transposed on the way, too: 64 x 64 of relu by pairs, 128 x 64 bytes, and their ways."""
+    values = {"a": array(512, 512, dtype="bf16"), "w": array(512, 512, dtype="i8")}
+    values |= {"c": array(512, 512, dtype="bf16")}
+    wanted = specialize(with_weights.parameters, {**values, "BM": 64, "BN": 128, "BK": 64})
+    module = with_weights._programs.module(wanted, HOPPER)
+    work = work_of(module, wanted.parameters, values, HOPPER).work
+    loop = max(work.loops, key=lambda one: one.prepared)
+    assert (loop.prepared, loop.filled) == (64 * 64 * 3 // 2, 128 * 64 * 4)
+
+
 def test_gathered_operands_take_slots_too() -> None:
     """Of a convolution: 128 x 64 pixels and 64 x 128 weights of 2 bytes a step."""
     x, y = array(2, 32, 32, 128), array(2, 32, 32, 128)

@@ -119,13 +119,17 @@ def _widens_bytes(op: ir.Operation) -> bool:
 
 
 def preparing(dot: ir.Operation, side: ir.Value) -> list[ir.Operation]:
-    """The elementwise ops in a dot's block that make an operand of it of what is loaded."""
+    """The elementwise ops in a dot's block that make an operand of it of what is loaded, maybe
+    transposed on the way."""
     found: list[ir.Operation] = []
     left = [] if _is_computed(side, dot.block) else [side]
     while left:
         op = defining_op(left.pop())
-        if op is not None and op.block == dot.block and is_elementwise(op) and op not in found:
+        if op is None or op.block != dot.block or op in found:
+            continue
+        if is_elementwise(op):
             found.append(op)
+        if is_elementwise(op) or isinstance(op.opview, tile.TransposeOp):
             left += [value for value in op.operands if is_tile(value)]
     return found
 
