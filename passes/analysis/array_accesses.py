@@ -4,7 +4,8 @@ A program is one thread to its author: what it stored it may load again, and a l
 store gives what was there before. So two accesses to one array need an order between threads unless
 
 * neither writes, both are atomic, or they are one store (programs, too, may leave either value);
-* they lie apart along a dimension, by constant offsets, or because a loop has moved on by as much;
+* they lie apart along a dimension, by constant offsets from one value (iterations of an unrolled
+  loop), or because a loop has moved on by as much;
 * each thread touches the elements that it touches in the other: same offsets, same layout;
 * both store, and an element that both write one thread writes in both: the first that has a copy of
   it, by equal layouts from equal offsets along the tiles' own dimensions, wherever they lie along
@@ -30,7 +31,7 @@ from tilec.dialects.gpu_tile.types import buffer_of, layout_of
 from tilec.dialects.tile import ArrayAtOp, ArrayOp, Atomic, Indexed, StoreOp
 from tilec.dialects.types import is_array, shape
 from tilec.hardware.layout import Layout
-from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.analysis.divisibility import constant_of, value_and_constant
 from tilec.passes.rewriting.loops import is_inside
 from tilec.passes.rewriting.walk import is_of
 
@@ -98,17 +99,27 @@ def _apart(
     """Whether two ranges along a dimension have no element in common."""
     if not (size and other_size):
         return False
-    if one == other and moved != other_moved:
-        return size <= moved if moved else other_size <= other_moved
-    first, second = constant_of(one), constant_of(other)
-    if first is None or second is None or moved or other_moved:
+    (base, first), (other_base, second) = _place(one), _place(other)
+    if base != other_base:
         return False
+    if moved != other_moved:  # by so much at least
+        return (
+            first + size <= second + moved if moved else second + other_size <= first + other_moved
+        )
     return first + size <= second or second + other_size <= first
+
+
+def _place(value: ir.Value) -> tuple[list[ir.Value], int]:
+    """Where a range begins: at a constant behind another value, or behind 0 (none)."""
+    base, more = value_and_constant(value)
+    number = constant_of(base)
+    return ([base], more) if number is None else ([], number + more)
 
 
 def _step(value: ir.Value, loop: ir.Operation) -> int:
     """The least by which `value` grows in an iteration of `loop`; 0 where that is not known."""
-    counts = loop.name == "scf.for" and value == loop.regions[0].blocks[0].arguments[0]
+    counter = loop.regions[0].blocks[0].arguments[0] if loop.name == "scf.for" else None
+    counts = counter is not None and value_and_constant(value)[0] == counter
     return max(0, constant_of(loop.operands[2]) or 0) if counts else 0
 
 

@@ -21,6 +21,46 @@ func.func @columns(%a: !a, %t: !v, %row: index, %one: index, %other: index) attr
   return
 }
 
+// Tiles beside each other, from one iteration to the next, too: no element is in two.
+// CHECK-LABEL: @beside
+// CHECK-NOT: gpu_tile.sync
+// CHECK: return
+func.func @beside(%a: !a, %t: !v, %row: index, %one: index, %other: index) attributes {tile.kernel} {
+  %c16 = arith.constant 16 : index
+  %c32 = arith.constant 32 : index
+  scf.for %k = %one to %other step %c32 {
+    %next = arith.addi %k, %c16 : index
+    "tile.store"(%t, %a, %row, %k) {dims = array<i32: 1>, options = {}} : (!v, !a, index, index) -> ()
+    "tile.store"(%t, %a, %row, %next) {dims = array<i32: 1>, options = {}} : (!v, !a, index, index) -> ()
+  }
+  return
+}
+
+// They overlap: in an iteration, or with the next one.
+// CHECK-LABEL: @overlapping
+// CHECK: "tile.store"
+// CHECK-NEXT: "gpu_tile.sync"
+// CHECK-NEXT: "tile.store"
+// CHECK: scf.for
+// CHECK-NEXT: arith.addi
+// CHECK-NEXT: "gpu_tile.sync"
+// CHECK-NEXT: "tile.store"
+// CHECK-NEXT: "tile.store"
+func.func @overlapping(%a: !a, %t: !v, %row: index, %one: index, %other: index) attributes {tile.kernel} {
+  %c15 = arith.constant 15 : index
+  %c16 = arith.constant 16 : index
+  %c31 = arith.constant 31 : index
+  %near = arith.addi %one, %c15 : index
+  "tile.store"(%t, %a, %row, %one) {dims = array<i32: 1>, options = {}} : (!v, !a, index, index) -> ()
+  "tile.store"(%t, %a, %row, %near) {dims = array<i32: 1>, options = {}} : (!v, !a, index, index) -> ()
+  scf.for %k = %one to %other step %c31 {
+    %next = arith.addi %k, %c16 : index
+    "tile.store"(%t, %a, %row, %k) {dims = array<i32: 1>, options = {}} : (!v, !a, index, index) -> ()
+    "tile.store"(%t, %a, %row, %next) {dims = array<i32: 1>, options = {}} : (!v, !a, index, index) -> ()
+  }
+  return
+}
+
 // CHECK-LABEL: @other_rows
 // CHECK: "tile.store"
 // CHECK-NEXT: "gpu_tile.sync"
