@@ -37,7 +37,9 @@ an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) take
    too, small tiles first, as far as the role's threads have registers. The loads stand at the end
    of the iteration, in the registers of those before, and are under way while the next multiplies.
 5. Past the last iteration the same tiles are loaded again: no access is wild, and nobody uses them.
-Does not handle: tiles whose elements come one by one in less than a register; loops over programs
+6. Tiles whose elements come one by one in less than a register are not carried: packing them for the
+   next turn would wait for them. Their loop is unrolled, and a turn's loads stand in front of it.
+Does not handle: such tiles in loops of products or of gathers in turn; loops over programs
 without rings, or whose programs two sets of warps take in turn; loads in branches; what other roles
 load; beside rings, gathers and loads at addresses that are loaded. Without roles, large tiles, of
 which the programs of a multiprocessor have enough under way (rows in tiles of 8192 elements: 0.97
@@ -64,7 +66,7 @@ from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.analysis.register_pressure import most_live_registers, tiles_apart
 from tilec.passes.contract import Level, PassContext, kernel_pass
-from tilec.passes.copies.iterations_ahead import iterations_ahead
+from tilec.passes.copies.iterations_ahead import iterations_ahead, iterations_at_once
 from tilec.passes.copies.loads_ahead import (
     AheadLoads,
     ahead_loads,
@@ -114,9 +116,11 @@ def prefetch_loads(function: ir.Operation, context: PassContext) -> None:
     (part,) = parts_of(function, context)
     for loop in find_loops(function):
         found = _find(loop)
-        times = 0 if found is None else _times(function, part, found, context)
-        if found is not None and times:
-            _prefetch(found, times, context)
+        if found is None:
+            continue
+        apart = are_apart(found.loads, tiles_apart(function, part.block))
+        if times := _times(function, part, found, apart, context):
+            _prefetch(found, times, apart, context)
 
 
 def _go_round_once(function: ir.Operation) -> bool:
@@ -141,19 +145,23 @@ def _multiplies(loop: ir.Operation) -> bool:
     return any(is_product(op.opview) for op in find_ops(loop, TileOp))
 
 
-def _times(function: ir.Operation, part: Part, found: AheadLoads, context: PassContext) -> int:
-    """How many iterations ahead loads come, and the body gets; 0 where it is not worthwhile."""
+def _times(
+    function: ir.Operation, part: Part, found: AheadLoads, apart: bool, context: PassContext
+) -> int:
+    """How many iterations ahead loads come, and the body gets; 0 where it is not worthwhile.
+    `apart`: they come with others of their turn, as nothing of them is carried."""
     loop, words, held = found.loop, found.registers, part.peak(function).registers
     room = part.registers - held
-    if words > room or are_apart(found.loads, tiles_apart(function, part.block)):
+    if words > room:
         return 0
     if _multiplies(loop) or _lead_on(found):
-        return 1
+        return 0 if apart else 1
     small = sum(tile_bytes(load.results[0]) for load in found.loads) <= LITTLE_BYTES
     ends_soon = read_their_length(function) and _begin_in_memory(found)
     if not small or ends_soon or not _is_alone(loop):
         return 0
-    times = iterations_ahead(found, room, held, context.target)
+    ahead = iterations_at_once if apart else iterations_ahead
+    times = ahead(found, room, held, context.target)
     return times if times > 1 else 0
 
 
@@ -187,24 +195,29 @@ def _is_alone(loop: ir.Operation) -> bool:
     return not found
 
 
-def _prefetch(found: AheadLoads, times: int, context: PassContext) -> None:
-    many = times > 1
-    _report(found, times, context)
+def _prefetch(found: AheadLoads, times: int, apart: bool, context: PassContext) -> None:
+    _report(found, times, context, "at once" if apart else "ahead")
     found.loop.attributes[AHEAD] = ir.UnitAttr.get(found.loop.context)
-    if not many:
+    if times == 1:
         issue_behind(found, lambda load: load)
         return
     loop = unroll(found.loop, times)
     unrolled = ahead_loads(loop, _known_ahead(loop))
     if unrolled is None:
         raise InternalError("an unrolled loop has none of its loads")
-    first = unrolled.loop.regions[0].blocks[0].operations[0].operation
-    issue_behind(unrolled, lambda _: first)
+    body = [view.operation for view in unrolled.loop.regions[0].blocks[0].operations]
+    if apart:
+        early = (*unrolled.addresses, *unrolled.loads)
+        first = next(op for op in body if op not in OpSet(early))
+        for op in early:
+            op.move_before(first)
+    else:
+        issue_behind(unrolled, lambda _: body[0])
     write_out(found.loop, times - 1, lambda counters: issue_all(found, counters))
 
 
-def _report(found: AheadLoads, times: int, context: PassContext) -> None:
-    ahead = f"{times} iterations ahead" if times > 1 else "an iteration ahead"
+def _report(found: AheadLoads, times: int, context: PassContext, when: str = "ahead") -> None:
+    ahead = f"{times} iterations {when}" if times > 1 else "an iteration ahead"
     why = f"{times * found.registers} registers a thread hold what is under way"
     context.report.add("loads", found.loop, ahead, why)
 

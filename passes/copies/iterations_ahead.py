@@ -48,6 +48,19 @@ def iterations_ahead(found: AheadLoads, room: int, held: int, target: Target) ->
     return times
 
 
+def iterations_at_once(found: AheadLoads, room: int, held: int, target: Target) -> int:
+    """How many iterations of a loop may load at once what each works on, 1 to half of `MOST_TIMES`:
+    there is none between that works meanwhile, and a last turn of few has less to load in vain.
+
+    `room`: as of `iterations_ahead`, where elements have a register each.
+    """
+    words = sum(layout_of(load.results[0]).num_values for load in found.loads)
+    times = MOST_TIMES // 2
+    while times > 1 and not times * words <= min(WORDS_AHEAD, room):
+        times //= 2
+    return times
+
+
 def _fits(found: AheadLoads, times: int, room: int) -> bool:
     """Whether `times` iterations' loads fit beside those that are worked on."""
     words = found.registers

@@ -37,22 +37,31 @@ def write_out(
     times: int,
     known: Callable[[Sequence[ir.Value]], Sequence[Mapping[ir.Value, ir.Value]]],
 ) -> None:
-    """Replaces a loop of at most `times` iterations by these, each behind a branch. `known`: writes
-    in front of all of them, where there is one, what of each is known there; from their counters,
-    as values of the body."""
+    """Replaces a loop of at most `times` iterations by these, more than half of them or half as
+    many again; those that need not be there stand each behind a branch. `known`: writes in front of
+    all of them what of each is known there; from their counters, as values of the body."""
     lower, upper, step, *inits = loop.operands
 
-    def iterations() -> Sequence[ir.Value]:
-        counters = [lower]
-        for _ in range(times - 1):
-            counters.append(binary("arith.addi", counters[-1], step))
+    def after(number: int) -> ir.Value:
+        return binary("arith.addi", lower, binary("arith.muli", step, number)) if number else lower
+
+    def iterations(least: int, most: int) -> Sequence[ir.Value]:
+        counters = [after(number) for number in range(most)]
         carried = list(inits)
-        for at, values in zip(counters, known(counters), strict=True):
-            carried = _one(loop, at, carried, values, None if at == lower else less(at, upper))
+        for number, (at, values) in enumerate(zip(counters, known(counters), strict=True)):
+            condition = None if number < least else less(at, upper)
+            carried = _one(loop, at, carried, values, condition)
         return carried
 
+    def at_most(most: int) -> Sequence[ir.Value]:
+        if not most:
+            return inits
+        fewer = most // 2
+        is_more = less(after(fewer), upper)
+        return either(is_more, lambda: iterations(fewer + 1, most), lambda: at_most(fewer))
+
     with ir.InsertionPoint(loop), loop.location:
-        results = either(less(lower, upper), iterations, lambda: inits)
+        results = at_most(times)
     for old, new in zip(loop.results, results, strict=True):
         old.replace_all_uses_with(new)
     loop.erase()

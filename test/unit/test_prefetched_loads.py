@@ -76,16 +76,23 @@ def sum_bags(table: tl.array, rows: tl.array, y: tl.array, B: tl.const):
     n = tl.program_id(0)
     total = tl.zeros(B, tl.f32)
     for k in tl.range(rows.shape[1]):
-        total += tl.load(table, (tl.load(rows, (n, k), ()), 0), B)
+        total += tl.load(table, (tl.load(rows, (n, k), ()), 0), B).to(tl.f32)
     tl.store(y, (n, 0), total)
 
 
-@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 23])
-def test_rows_by_numbers_that_the_loop_loads(count: int) -> None:
+@pytest.mark.parametrize(
+    ("kind", "width", "loads"),
+    [(np.float32, 60, "8 iterations ahead"), (np.float16, 61, "4 iterations at once")],
+)
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 7, 8, 9, 23])
+def test_rows_by_numbers_that_the_loop_loads(
+    count: int, kind: type, width: int, loads: str
+) -> None:
+    """Elements that come one by one are loaded with those of other iterations, and not carried."""
     rng = np.random.default_rng(count)
-    table = rng.standard_normal((11, 60), dtype=np.float32)
+    table = rng.standard_normal((11, width)).astype(kind)
     rows = rng.integers(0, 11, (3, count)).astype(np.int32)
-    y = np.full((3, 60), np.nan, np.float32)
+    y = np.full((3, width), np.nan, np.float32)
     sum_bags(table, rows, y, B=64)
     np.testing.assert_allclose(y, table.astype(float)[rows].sum(1), rtol=0, atol=1e-5)
-    assert told(sum_bags.compiled(table, rows, y, B=64)) == ["8 iterations ahead"]
+    assert told(sum_bags.compiled(table, rows, y, B=64)) == [loads]

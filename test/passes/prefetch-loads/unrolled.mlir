@@ -1,6 +1,6 @@
 // Warps that do not wait for each other: eight iterations a turn, in front of whose work stand the loads of the
-// next turn, from the same tiles in the last turn. What is left of the iterations, seven at most, is written out, the
-// loads of all in front, and all but the first behind branches.
+// next turn, from the same tiles in the last turn. What is left of the iterations, seven at most, is written out, as four
+// and up to three, or two and up to one, or one, the loads of all in front, and those that may be behind branches.
 // RUN: tilec opt %s --passes prefetch-loads --target sm_90a --num-warps 1 > %t.once
 // RUN: filecheck %s < %t.once
 // RUN: tilec opt %t.once --passes prefetch-loads --target sm_90a --num-warps 1 | diff %t.once -
@@ -35,8 +35,9 @@
 // CHECK: %[[TWO:.*]] = arith.mulf %[[ONE]], %[[B]]
 // CHECK: "tile.store"(%[[TWO]]
 // CHECK: scf.yield %{{.*}}, %[[NEXT]],
-// CHECK: %[[REST:.*]] = arith.cmpi slt, %[[END]], %[[N]]
-// CHECK: %[[ALL:.*]] = scf.if %[[REST]]
+// CHECK: %[[J3:.*]] = arith.addi %[[END]], %{{.*}} : index
+// CHECK: %[[MANY:.*]] = arith.cmpi slt, %[[J3]], %[[N]]
+// CHECK: scf.if %[[MANY]]
 // CHECK: %[[IS1:.*]] = arith.cmpi slt, %[[J1:.*]], %[[N]]
 // CHECK: %[[AT1:.*]] = arith.select %[[IS1]], %[[J1]], %[[END]]
 // CHECK: %[[V0:.*]] = "tile.load"(%arg0, %[[END]], %c0)
@@ -45,13 +46,27 @@
 // CHECK-NOT: "tile.load"
 // CHECK: %[[R0:.*]] = arith.mulf %[[MAIN]]#0, %[[V0]]
 // CHECK: "tile.store"(%[[R0]], %arg1, %[[END]], %c0)
-// CHECK: %[[THERE:.*]] = arith.cmpi slt, %[[J1]], %[[N]]
-// CHECK: %[[R1:.*]] = scf.if %[[THERE]]
-// CHECK: %[[MADE:.*]] = arith.mulf %[[R0]], %[[V1]]
-// CHECK: "tile.store"(%[[MADE]], %arg1, %[[J1]], %c0)
+// CHECK-NOT: scf.if
+// CHECK: %[[R1:.*]] = arith.mulf %[[R0]], %[[V1]]
+// CHECK: "tile.store"(%[[R1]], %arg1, %[[J1]], %c0)
+// CHECK: arith.mulf
+// CHECK: %[[R3:.*]] = arith.mulf
+// CHECK: %[[THERE:.*]] = arith.cmpi slt, %[[J4:.*]], %[[N]]
+// CHECK: %[[R4:.*]] = scf.if %[[THERE]]
+// CHECK: %[[MADE:.*]] = arith.mulf %[[R3]]
+// CHECK: "tile.store"(%[[MADE]], %arg1, %[[J4]], %c0)
 // CHECK: scf.yield %[[MADE]]
 // CHECK: } else {
-// CHECK: scf.yield %[[R0]]
+// CHECK: scf.yield %[[R3]]
+// CHECK: %[[K1:.*]] = arith.addi %[[END]], %{{.*}} : index
+// CHECK: %[[SOME:.*]] = arith.cmpi slt, %[[K1]], %[[N]]
+// CHECK: scf.if %[[SOME]]
+// CHECK-COUNT-3: "tile.load"(%arg0
+// CHECK-NOT: "tile.load"
+// CHECK: %[[ANY:.*]] = arith.cmpi slt, %[[END]], %[[N]]
+// CHECK: scf.if %[[ANY]]
+// CHECK: "tile.load"(%arg0, %[[END]], %c0)
+// CHECK-NOT: "tile.load"
 // CHECK: } else {
 // CHECK: scf.yield %[[MAIN]]#0
 // CHECK-NOT: scf.for
@@ -137,6 +152,12 @@ func.func @shares(%x: !x, %of: memref<?xf16, strided<[1]>>, %y: !x) attributes {
 // CHECK: scf.if
 // CHECK-COUNT-7: "tile.load"(%arg1
 // CHECK-COUNT-7: "tile.load"(%arg0
+// CHECK-COUNT-3: "tile.load"(%arg1
+// CHECK-COUNT-3: "tile.load"(%arg0
+// CHECK: "tile.load"(%arg1
+// CHECK-NEXT: tensor.extract
+// CHECK-NEXT: arith.index_cast
+// CHECK-NEXT: "tile.load"(%arg0
 // CHECK-NOT: "tile.load"
 // CHECK: return
 func.func @bag(%x: !x, %of: memref<?xi32, strided<[1]>>, %y: !x) attributes {tile.kernel} {
@@ -153,6 +174,37 @@ func.func @bag(%x: !x, %of: memref<?xi32, strided<[1]>>, %y: !x) attributes {til
     scf.yield %next : !t
   }
   "tile.store"(%r, %y, %c0, %c0) {dims = array<i32: 1>, options = {}} : (!t, !x, index, index) -> ()
+  return
+}
+
+// Elements that come one by one: nothing is carried, and a turn of four begins with its own loads, numbers in front.
+// CHECK-LABEL: func.func @odd_bag(
+// CHECK: scf.for
+// CHECK-SAME: iter_args(%{{[a-z0-9]*}} = %{{[a-z0-9]*}}) ->
+// CHECK-COUNT-4: "tile.load"(%arg1
+// CHECK-COUNT-4: "tile.load"(%arg0
+// CHECK-COUNT-4: arith.addf
+// CHECK: tile.loads_ahead
+// CHECK-COUNT-3: "tile.load"(%arg1
+// CHECK-COUNT-3: "tile.load"(%arg0
+// CHECK: "tile.load"(%arg1
+// CHECK: "tile.load"(%arg0
+// CHECK-NOT: "tile.load"
+// CHECK: return
+func.func @odd_bag(%x: memref<?x33xf16, strided<[33, 1]>>, %of: memref<?xi32, strided<[1]>>, %y: memref<?x33xf16, strided<[33, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %none = arith.constant dense<0.0> : tensor<64xf16, #gpu_tile.layout<"T(32):(1@0) V(2):(32@0)">>
+  %n = memref.dim %of, %c0 : memref<?xi32, strided<[1]>>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%h = %none) -> (tensor<64xf16, #gpu_tile.layout<"T(32):(1@0) V(2):(32@0)">>) {
+    %e = "tile.load"(%of, %i) {dims = array<i32>, padding = 0 : i32, options = {}} : (memref<?xi32, strided<[1]>>, index) -> tensor<i32, #gpu_tile.layout<"T(32):(0) V():()">>
+    %l = tensor.extract %e[] : tensor<i32, #gpu_tile.layout<"T(32):(0) V():()">>
+    %at = arith.index_cast %l : i32 to index
+    %v = "tile.load"(%x, %at, %c0) {dims = array<i32: 1>, options = {}, padding = 0.0 : f16} : (memref<?x33xf16, strided<[33, 1]>>, index, index) -> tensor<64xf16, #gpu_tile.layout<"T(32):(1@0) V(2):(32@0)">>
+    %next = arith.addf %h, %v : tensor<64xf16, #gpu_tile.layout<"T(32):(1@0) V(2):(32@0)">>
+    scf.yield %next : tensor<64xf16, #gpu_tile.layout<"T(32):(1@0) V(2):(32@0)">>
+  }
+  "tile.store"(%r, %y, %c0, %c0) {dims = array<i32: 1>, options = {}} : (tensor<64xf16, #gpu_tile.layout<"T(32):(1@0) V(2):(32@0)">>, memref<?x33xf16, strided<[33, 1]>>, index, index) -> ()
   return
 }
 
