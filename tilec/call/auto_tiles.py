@@ -140,7 +140,8 @@ class AutoTiles:
         whys = [why, *(self._others_reasons(point, first) for point in rest)]
         points = [first, *rest]
         by = (predicted.get(point) if call is not None else None for point in points)
-        ranked = [tiles_of(*one) for one in zip(points, whys, by, strict=True)]
+        holds = (call is not None and self._holds_rows(point, call) for point in points)
+        ranked = [tiles_of(*one) for one in zip(points, whys, by, holds, strict=True)]
         ranked += halved
         ahead = (self._whole, self._short, self._covered)
         found = [] if call is None else [find(call, context) for find in ahead]
@@ -223,6 +224,13 @@ class AutoTiles:
         first = sorted(found, key=lambda point: found[point].us)[:PROMISING]
         of_shape = ({name: dict(point[0])[name] for name in usual} for point in first)
         return ranked(more for shape in of_shape for more in sizes(shape, lengths)) | found
+
+    def _holds_rows(self, point: Point, call: CallClass) -> bool:
+        """Whether a candidate has all that loops walk along in a tile each."""
+        sides = dict(point[0])
+        walked = self._usual.walked(call, tuple(self._usual.covering))
+        held = (length is not None and length <= sides[name] for name, length in walked.items())
+        return bool(walked) and all(held)
 
     def _doubt(self, point: Point, machine: Machine) -> float:
         """How many times as fast as others a candidate must be predicted to be."""

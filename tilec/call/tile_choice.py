@@ -4,7 +4,7 @@ them."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilec.call.ranked_tiles import Ranked
@@ -43,19 +43,22 @@ class Tiles:
         return parts | cluster | ({NUM_WARPS.name: self.warps} if self.warps is not None else {})
 
 
-def tiles_of(point: Point, reasons: dict[str, str], ranked: Ranked | None) -> Tiles:
+def tiles_of(
+    point: Point, reasons: dict[str, str], ranked: Ranked | None, holds_rows: bool = False
+) -> Tiles:
     """A candidate, in the cluster that makes it faster by more than the model errs, if any."""
     tiles, parts = point
+    found = Tiles(tiles, reasons, holds_rows=holds_rows, parts=parts)
     if ranked is not None and ranked.warps is not None:
         told = {CHOSEN_WARPS: f"{ranked.warps}: fastest by prediction"}
-        return Tiles(tiles, {**reasons, **told}, parts=parts, warps=ranked.warps)
+        return replace(found, reasons={**reasons, **told}, warps=ranked.warps)
     if ranked is None or ranked.cluster == ALONE:
-        return Tiles(tiles, reasons, parts=parts)
+        return found
     down, across = ranked.cluster
     gain = ranked.predictions[ALONE] / ranked.predictions[ranked.cluster]
     why = f"{down} x {across}: they load together what they share, {gain:.2f} times as fast"
     told = {CHOSEN_CLUSTER: f"{why} by prediction"}
-    return Tiles(tiles, {**reasons, **told}, parts=parts, cluster=ranked.cluster)
+    return replace(found, reasons={**reasons, **told}, cluster=ranked.cluster)
 
 
 def label_of(point: Point) -> str:
