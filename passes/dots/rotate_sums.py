@@ -38,6 +38,7 @@ from tilec.dialects.gpu_tile.role import ctas_per_sm, entry_registers, total_war
 from tilec.dialects.gpu_tile.types import is_buffer, layout_of
 from tilec.dialects.types import bit_width, element
 from tilec.hardware.sizes import WORD_BYTES
+from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.issue_order import constant_steps, ops_beside
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
@@ -110,8 +111,14 @@ class _Rewrite(LoopRewrite):
     ) -> None:
         super().__init__(loop)
         self._product, self._early, self._counters = product, early, counters
-        moved = OpSet((product.wait.operation, *(r.operation for r in product.releases)))
-        self._rest = ops_beside(self._body, OpSet(early), moved)
+        releases, issued = OpSet(r.operation for r in product.releases), OpSet(early)
+        rest = ops_beside(self._body, issued, OpSet((product.wait.operation, *releases)))
+        slots = OpSet(turn.operation for turn in product.turns)
+        # What registers read of the slots as well stands in front of where they are given back.
+        read = [op for op in rest if op not in issued and slots & OpSet(ops_behind(op.operands))]
+        self._releases = [] if read else list(releases)
+        kept = OpSet((product.wait.operation, *self._releases))
+        self._rest = ops_beside(self._body, issued, kept)
 
     def _iterations(self) -> list[ir.Value]:
         flying = self._issue(self._lower, self._inits, 0)
@@ -174,9 +181,7 @@ class _Rewrite(LoopRewrite):
                 count = mapped[turn.count]
                 with turn.operation.location:
                     mapped[turn.slot] = RingSlotOp.build(turn.ring, count)
-        for release in product.releases:
-            clone_mapped(release.operation, mapped)
-        for op in self._rest:
+        for op in (*self._releases, *self._rest):
             clone_mapped(op, mapped)
         return [mapped.get(value, value) for value in self._yielded]
 
