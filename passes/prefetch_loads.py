@@ -37,8 +37,8 @@ an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) take
    too, small tiles first, as far as the role's threads have registers. The loads stand at the end
    of the iteration, in the registers of those before, and are under way while the next multiplies.
 5. Past the last iteration the same tiles are loaded again: no access is wild, and nobody uses them.
-6. Tiles whose elements come one by one in less than a register are not carried: packing them for the
-   next turn would wait for them. Their loop is unrolled, and a turn's loads stand in front of it.
+6. Tiles whose elements come one by one in less than a register are not carried: packing them for
+   the next turn would wait for them. A turn of the unrolled loop begins with its own loads.
 Does not handle: such tiles in loops of products or of gathers in turn; loops over programs
 without rings, or whose programs two sets of warps take in turn; loads in branches; what other roles
 load; beside rings, gathers and loads at addresses that are loaded. Without roles, large tiles, of

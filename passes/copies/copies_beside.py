@@ -16,19 +16,25 @@ of their ring; what no tensor copy brings (a length that is no whole 16 bytes).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.effects import is_fill, is_product
 from tilec.dialects.elementwise import is_elementwise
-from tilec.dialects.gpu_tile import BufferLoadOp, BufferStoreOp, ConvertLayoutOp
+from tilec.dialects.gpu_tile import (
+    BufferLoadOp,
+    BufferStoreOp,
+    ConvertLayoutOp,
+    TransposeViewOp,
+)
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
 from tilec.dialects.types import is_tile
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.contract import PassContext
-from tilec.passes.copies.buffer_fills import Read, uses_of, why_no_copy
+from tilec.passes.copies.buffer_fills import Fill, Read, uses_of, why_no_copy
 from tilec.passes.copies.tensor_copies import TensorCopy, plan_tensor_copy, why_no_tensor_copy
 from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.rewriting.buffers import stored
@@ -74,8 +80,7 @@ def read_operands_back(loads: Iterable[Read], facts: Divisibility, context: Pass
     tensor copy may fill then."""
     for load in loads:
         uses = uses_of(load.result, load.along)
-        own = next((fill.store for fill in uses.fills if fill.dims == load.along), None)
-        if not isinstance(load, tile.LoadOp) or not uses.in_registers or own is None:
+        if not isinstance(load, tile.LoadOp) or not uses.in_registers or not uses.fills:
             continue
         planned = (
             attempt(plan_tensor_copy, load, f.store, f.dims, facts, context) for f in uses.fills
@@ -83,11 +88,27 @@ def read_operands_back(loads: Iterable[Read], facts: Divisibility, context: Pass
         refused = any(why for _, why in planned)
         if refused or why_no_copy(load, uses, True, VECTOR_BYTES, "") is not None:
             continue
-        own.dst.owner.operation.move_before(load.operation)
-        own.operation.move_before(behind(load.operation))
-        _read_back(_readers(load), own.dst, load.operation.block)
+        _read_back(_readers(load), _filled_first(load, uses.fills), load.operation.block)
         why = "registers read it there, too"
         context.report.add("asynchronous copy", load.operation, "by its product's buffer", why)
+
+
+def _filled_first(load: tile.LoadOp, fills: Sequence[Fill]) -> ir.Value:
+    """Moves a fill right behind its load, rather of the tile as it is than of its transpose; gives
+    the buffer as one of the tile."""
+    dims = load.along
+    own = min(fills, key=lambda fill: fill.dims != dims)
+    buffer = own.store.dst
+    buffer.owner.operation.move_before(load.operation)
+    way = [own.store.operation]  # through its transposes
+    while (op := way[0].operands[0].owner) != load.operation:
+        way.insert(0, op)
+    for before, op in pairwise([load.operation, *way]):
+        op.move_after(before)
+    if own.dims == dims:
+        return buffer
+    with ir.InsertionPoint(behind(own.store.operation)), load.operation.location:
+        return TransposeViewOp.build(buffer, permutation=[own.dims.index(dim) for dim in dims])
 
 
 def _buffer_for(load: tile.LoadOp) -> BufferType:
@@ -111,10 +132,10 @@ def _becomes_operand(load: tile.LoadOp) -> bool:
 def _readers(load: tile.LoadOp) -> list[tuple[ir.Value, list[ir.OpOperand]]]:
     """What a load from the buffer may replace, each in its layout, with the uses of each: the tile
     itself, and what is converted from it."""
-    direct, found = [], []
+    direct, found, views = [], [], OpSet(uses_of(load.result, load.along).views)
     for use in load.result.uses:
         view = use.owner.opview
-        if is_fill(view):
+        if is_fill(view) or view.operation in views:
             continue
         if isinstance(view, ConvertLayoutOp):
             found.append((view.result, list(view.result.uses)))

@@ -46,3 +46,46 @@ def test_registers_read_what_products_do(rows: int, monkeypatch: pytest.MonkeyPa
     compiled = there.compiled(k, w, o)
     assert decisions(compiled, "warp specialisation")[0].startswith("1 loading warp")
     assert decisions(compiled, "asynchronous copy")[0].startswith("by its product's buffer")
+
+
+@tilec.kernel(grid=lambda x, BM: tl.cdiv(x.shape[0], BM))
+def least_distances(
+    x: tl.array, y: tl.array, o: tl.array, ACROSS: tl.const, BM: tl.const, BN: tl.const
+):
+    """o[i]: the square of the distance of x[i] to the nearest row of y, or column where these lie
+    across. Registers want what a product takes, or its transpose."""
+    m = tl.program_id(0) * BM
+    point, best = tl.load(x, (m, 0), (BM, 64)), tl.full((BM,), tl.inf, tl.f32)
+    for n in tl.range(0, y.shape[1 if ACROSS else 0], BN):
+        rows = tl.load(y, (0, n), (64, BN)) if ACROSS else tl.load(y, (n, 0), (BN, 64))
+        wide = rows.to(tl.f32)
+        product = tl.dot(point, rows if ACROSS else rows.T)
+        far = tl.sum(wide * wide, 0 if ACROSS else 1)[None, :] - 2.0 * product
+        far = tl.where(n + tl.arange(BN)[None, :] < y.shape[1 if ACROSS else 0], far, tl.inf)
+        best = tl.minimum(tl.min(far, 1), best)
+    own = point.to(tl.f32)
+    tl.store(o, m, best + tl.sum(own * own, 1))
+
+
+@pytest.mark.parametrize(("target", "reads"), [("sm_90a", 2), ("sm_100a", 0)])
+@pytest.mark.parametrize("across", [False, True])
+@pytest.mark.parametrize("count", [32, 64 * 9 + 8])
+def test_a_rotated_product_keeps_what_registers_read(
+    count: int, across: bool, target: str, reads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The slot is given back behind both: the next copy into it would overtake a warp."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    rng = np.random.default_rng(count)
+    x, y = (rng.standard_normal((n, 56)).astype(np.float16) for n in (300, count))
+    o = poisoned((300,), np.float32)
+    there = least_distances.on("emulator:check")
+    given = (x, np.ascontiguousarray(y.T) if across else y, o)
+    there(*given, ACROSS=across, BM=128, BN=64)
+    far = ((x.astype(float)[:, None] - y.astype(float)[None]) ** 2).sum(-1)
+    np.testing.assert_allclose(o, far.min(1), atol=1e-3)
+    compiled = there.compiled(*given, ACROSS=across, BM=128, BN=64)
+    copies = decisions(compiled, "asynchronous copy")
+    assert sum(each.startswith("by its product's buffer") for each in copies) == reads
+    if reads:
+        assert decisions(compiled, "warp specialisation")[0].startswith("1 loading warp")
+        assert decisions(compiled, "matrix instructions")[0].startswith("a product under")
