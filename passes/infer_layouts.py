@@ -28,6 +28,8 @@ whose operands should stay in registers.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mlir import ir
 
 from tilec.dialects import tile
@@ -39,7 +41,7 @@ from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import Indexed, neighbours_dim, note_runs
-from tilec.passes.analysis.shifted_loads import ShiftedLoad, find_shifted
+from tilec.passes.analysis.shifted_loads import ShiftedLoad, find_beside, find_shifted
 from tilec.passes.analysis.vector_additions import most_added
 from tilec.passes.analysis.vector_width import access_width, contiguous_dim, element_bytes
 from tilec.passes.contract import Level, PassContext, kernel_pass
@@ -94,7 +96,10 @@ def _accesses(
     shifted: OpMap[ShiftedLoad],
     context: PassContext,
 ) -> list[Access]:
-    return [_access(op, facts, shifted.get(op), context) for op in ops if is_of(op, ArrayOp)]
+    beside = find_beside(ops)
+    accesses = [op for op in ops if is_of(op, ArrayOp)]
+    found = [_access(op, facts, shifted.get(op), context) for op in accesses]
+    return [replace(one, beside=beside.get(one.op)) for one in found]
 
 
 def _access(

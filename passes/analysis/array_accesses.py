@@ -31,7 +31,11 @@ from tilec.dialects.gpu_tile.types import buffer_of, layout_of
 from tilec.dialects.tile import ArrayAtOp, ArrayOp, Atomic, Indexed, StoreOp
 from tilec.dialects.types import is_array, shape
 from tilec.hardware.layout import Layout
-from tilec.passes.analysis.divisibility import constant_of, value_and_constant
+from tilec.passes.analysis.divisibility import (
+    base_and_constant,
+    constant_of,
+    value_and_constant,
+)
 from tilec.passes.rewriting.loops import is_inside
 from tilec.passes.rewriting.walk import is_of
 
@@ -99,7 +103,7 @@ def _apart(
     """Whether two ranges along a dimension have no element in common."""
     if not (size and other_size):
         return False
-    (base, first), (other_base, second) = _place(one), _place(other)
+    (base, first), (other_base, second) = base_and_constant(one), base_and_constant(other)
     if base != other_base:
         return False
     if moved != other_moved:  # by so much at least
@@ -107,13 +111,6 @@ def _apart(
             first + size <= second + moved if moved else second + other_size <= first + other_moved
         )
     return first + size <= second or second + other_size <= first
-
-
-def _place(value: ir.Value) -> tuple[list[ir.Value], int]:
-    """Where a range begins: at a constant behind another value, or behind 0 (none)."""
-    base, more = value_and_constant(value)
-    number = constant_of(base)
-    return ([base], more) if number is None else ([], number + more)
 
 
 def _step(value: ir.Value, loop: ir.Operation) -> int:

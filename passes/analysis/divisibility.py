@@ -184,6 +184,13 @@ def value_and_constant(value: ir.Value) -> tuple[ir.Value, int]:
     return base, more + sign * number
 
 
+def base_and_constant(value: ir.Value) -> tuple[tuple[ir.Value, ...], int]:
+    """The same, where a constant is one behind nothing."""
+    base, more = value_and_constant(value)
+    number = constant_of(base)
+    return ((base,), more) if number is None else ((), number + more)
+
+
 def number_of(value: ir.Value) -> int | None:
     """The integer that a scalar, or each element of a tile, is known to be, or None."""
     number = constant_element(value)

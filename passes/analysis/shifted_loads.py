@@ -3,14 +3,21 @@ an aligned place, as those of a stencil's neighbours do."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from mlir import ir
 
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.tile import DotOp, LoadOp, StoreOp
 from tilec.dialects.types import shape
-from tilec.passes.analysis.divisibility import Divisibility, unbounded_dims, value_and_constant
+from tilec.passes.analysis.divisibility import (
+    Divisibility,
+    base_and_constant,
+    unbounded_dims,
+    value_and_constant,
+)
 from tilec.passes.analysis.vector_width import contiguous_dim, provable_width
 from tilec.passes.analysis.written_arrays import written_arrays
 from tilec.passes.rewriting.op_tables import OpMap
@@ -43,6 +50,29 @@ def find_shifted(function: ir.Operation, facts: Divisibility) -> OpMap[ShiftedLo
         written = written_arrays(function)
         if all(array is not None for array in written):
             found.update((op, each) for op, each in loads if op.opview.src not in written)
+    return found
+
+
+def find_beside(ops: Iterable[ir.Operation]) -> OpMap[tuple[int, tuple[int, ...]]]:
+    """The loads that others of their block are beside, in the same array and so many rows away: the
+    tile's dimension across rows, and the rows of all from one of them, as of a filter's taps."""
+    groups: dict[tuple[Any, ...], OpMap[int]] = {}
+    for op in ops:
+        view = op.opview
+        if not isinstance(view, LoadOp) or "wrapped" in view.options:
+            continue
+        for dim, axis in enumerate(view.dims):
+            places = [base_and_constant(offset) for offset in view.offsets]
+            base, distance = places[axis]
+            if dim != contiguous_dim(view.src, view.dims):
+                others = (*places[:axis], *places[axis + 1 :])
+                key = (op.block, view.src, dim, base, others, view.result.type, view.dims)
+                groups.setdefault(key, OpMap())[op] = distance
+    found: OpMap[tuple[int, tuple[int, ...]]] = OpMap()
+    for (_, _, dim, *_), group in groups.items():
+        distances = tuple(sorted(set(group.values())))
+        if len(distances) > 1:
+            found.update((op, (dim, distances)) for op in group)
     return found
 
 

@@ -8,7 +8,7 @@ from math import prod
 from mlir import ir
 
 from tilec.hardware.layout import Layout
-from tilec.passes.layouts.candidates import access_cost, blocked_layout
+from tilec.passes.layouts.candidates import access_cost, blocked_layout, neighbours_together
 
 INTERLEAVED = 4
 """Elements at which the next one of a dimension lies whose stride nobody knows, where that of none
@@ -24,7 +24,8 @@ class Access:
     the tile dimension whose neighbours are neighbours in memory, None where none is known; `width`:
     how many of them one instruction may move. `strided`: where none is known, the dimension that
     runs along the last of the array's. `is_indexed`: its elements have indices of their own.
-    `depth`: `depth_factor`.
+    `depth`: `depth_factor`. `beside`: a dimension, and how far along it other loads are from this
+    one, and this one: a thread that has neighbours along it loads what they share once.
     """
 
     op: ir.Operation
@@ -37,6 +38,7 @@ class Access:
     is_load: bool
     is_indexed: bool
     strided: int | None = None
+    beside: tuple[int, tuple[int, ...]] | None = None
 
     @property
     def bytes(self) -> int:
@@ -46,7 +48,7 @@ class Access:
     def cost(self, layout: Layout) -> int:
         """The traffic that the access causes in `layout`, in bytes, scaled by loop depth."""
         apart = self.strided is not None
-        return self.depth * access_cost(
+        cost = self.depth * access_cost(
             layout,
             self.shape,
             self.strided if apart else self.contiguous,
@@ -54,6 +56,12 @@ class Access:
             self.width,
             is_load=self.is_load,
         )
+        if self.beside is None:
+            return cost
+        dim, distances = self.beside
+        rows = {at[dim] for at in layout.value_coordinates(len(self.shape))}
+        loaded = {row + distance for row in rows for distance in distances}
+        return cost * len(loaded) // (len(rows) * len(distances))
 
     def preferred(
         self, num_threads: int, width: int | None = None, along: int | None = None
@@ -63,4 +71,9 @@ class Access:
         if not self.shape:
             return blocked_layout((), 0, 1, num_threads)
         contiguous = len(self.shape) - 1 if self.contiguous is None else self.contiguous
-        return blocked_layout(self.shape, contiguous, width or self.width, num_threads, along=along)
+        usual = blocked_layout(
+            self.shape, contiguous, width or self.width, num_threads, along=along
+        )
+        if self.beside is None:
+            return usual
+        return min(usual, neighbours_together(usual, self.beside[0]), key=self.cost)

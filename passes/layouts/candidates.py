@@ -8,6 +8,7 @@ along the contiguous dimension; `access_cost` counts the 32-byte sectors a warp'
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from math import prod
 
@@ -22,6 +23,18 @@ moves, so that where sectors are the same the wider and fewer win. Not timed by 
 LINE_COST = 16
 """Bytes of traffic each more line of L1 that an instruction reads is worth: a clock, in which DRAM
 brings a multiprocessor of an H200 18 (4.8 TB/s over 132 at 1.98 GHz)."""
+
+
+def neighbours_together(layout: Layout, dim: int) -> Layout:
+    """The layout with neighbours along `dim`, of which a thread has several far apart, in one
+    thread."""
+    apart = [mode for mode in layout.values if mode.dim == dim and mode.size > 1]
+    if len(apart) != 1 or apart[0].stride == 1:
+        return layout
+    each = apart[0].size
+    threads = (replace(m, stride=m.stride * each) if m.dim == dim else m for m in layout.threads)
+    values = (replace(m, stride=1) if m == apart[0] else m for m in layout.values)
+    return normalize(Layout(tuple(threads), tuple(values)))
 
 
 @lru_cache(maxsize=4096)

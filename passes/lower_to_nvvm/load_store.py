@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from mlir import ir
 
@@ -25,6 +26,7 @@ from tilec.dialects import tile
 from tilec.dialects.effects import whole_of
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
+from tilec.passes.analysis.divisibility import base_and_constant
 from tilec.passes.analysis.signs import is_never_negative
 from tilec.passes.analysis.vector_width import vector_width
 from tilec.passes.lower_to_nvvm.access import (
@@ -48,6 +50,12 @@ TOGETHER = 32
 the registers that a thread may have."""
 
 
+Element = tuple[tuple[tuple[ir.Value, ...], int], ...]
+"""Of an array, for each thread: a value and a constant for each dimension."""
+Vectors = dict[Element, Registers]
+"""The words of vectors by their first element."""
+
+
 @dataclass(frozen=True)
 class _Load:
     """A load, where its tile lies, and an element of its padding as an integer of its `bits`."""
@@ -58,14 +66,28 @@ class _Load:
     padding: ir.Value
 
     def words(
-        self, guard: Callable[[int], ir.Value | None], width: int, state: Lowering
+        self,
+        guard: Callable[[int], ir.Value | None],
+        width: int,
+        state: Lowering,
+        known: Vectors | None = None,
     ) -> Iterator[Registers]:
-        """Those of each vector of so many elements, loaded one by one."""
+        """Those of each vector of so many elements, loaded one by one but for what is `known`,
+        which gets them."""
         pads, (word, count) = self.pads(width, state), word_bits(self.bits, width)
-        hint = self.op.options.get("cache")
+        hint, known = self.op.options.get("cache"), {} if known is None else known
         for first in range(0, self.place.layout.num_values, width):
-            pointer = self.place.pointer(first)
-            yield load_words(pointer, word, count, guard(first), [pads] * count, hint)
+            at = self._element(first)
+            if at not in known:
+                pointer = self.place.pointer(first)
+                known[at] = load_words(pointer, word, count, guard(first), [pads] * count, hint)
+            yield known[at]
+
+    def _element(self, register: int) -> Element:
+        """Where a thread's register lies in the array, less what the thread says."""
+        places = [base_and_constant(offset) for offset in self.op.offsets]
+        beyond = dict(zip(self.op.dims, self.place.coordinates[register], strict=True))
+        return tuple((base, more + beyond.get(d, 0)) for d, (base, more) in enumerate(places))
 
     def pads(self, width: int, state: Lowering) -> ir.Value:
         """A word of its padding."""
@@ -90,10 +112,40 @@ def lower_load(op: tile.LoadOp, state: Lowering) -> None:
         pads = load.padding, load.pads(place.width, state)
         state.values[op.result] = load_wrapped(place, pads, op.options.get("cache"), state)
     elif place.width == 1 or place.whole_vectors:
-        words = load.words(place.inside, place.width, state)
+        words = load.words(place.inside, place.width, state, _in_front(op, place, state))
         state.values[op.result] = load.elements(words, place.width, state)
     else:
         _load_ragged([load, *(_look(other, state) for other in _alike(op, state))], state)
+
+
+def _in_front(op: tile.LoadOp, place: Rectangle, state: Lowering) -> Vectors:
+    """The vectors that loads of the same array in front of one have brought to the same threads, if
+    nothing between writes, as of rows above each other, which a filter or a stencil takes; behind
+    it those of this one, too. Few, which a thread holds as long: what is loaded again at the same
+    place is loaded to spare registers."""
+    if place.valid(0) is not None:
+        return {}
+    room = TOGETHER * 32 // (place.width * storage_bits(element(op.src), state))
+    before = [view.operation for view in op.operation.block.operations]
+    for other in reversed(before[: before.index(op.operation)]):
+        view = other.opview
+        if isinstance(view, tile.LoadOp):
+            known = state.vectors.get(view.result, {})
+            is_elsewhere = list(view.offsets) != list(op.offsets)
+            if known and _kind(view, state) == _kind(op, state) and is_elsewhere:
+                if len(known) < room:
+                    state.vectors[op.result] = known
+                break
+        elif not (is_scalar(other) or stays_in_thread(other) or is_pure(other)):
+            break
+    return state.vectors.setdefault(op.result, {})
+
+
+def _kind(op: tile.LoadOp, state: Lowering) -> tuple[Any, ...]:
+    """What loads have in common whose threads have vectors in common."""
+    attributes = op.operation.attributes
+    width, threads = vector_width(op, state.divisibility).width, layout_of(op.result).threads
+    return op.src, tuple(op.dims), threads, width, attributes["options"], attributes["padding"]
 
 
 def _look(op: tile.LoadOp, state: Lowering) -> _Load:

@@ -47,6 +47,8 @@ class Lowering:
         """Threads of the CTA, or of one of its programs, roles' included."""
         self.lower_block: Callable[[ir.Block, Lowering], None] = _no_driver
         self.values: dict[ir.Value, Any] = {}
+        self.vectors: dict[ir.Value, Any] = {}
+        """Of loaded tiles: words that each thread has of their array, by their place in it."""
         self.piece = 0
         """Which of a whole tile's registers `values` has first, in a run lowered piece by piece."""
         self.prologue = ir.InsertionPoint(prologue)

@@ -126,3 +126,50 @@ def test_what_the_kernel_writes_is_read_as_written() -> None:
     before = x.copy()
     shifted_in_place.check(x)
     np.testing.assert_array_equal(x[:128], before[:128] + before[1:129])
+
+
+@tilec.kernel(grid=lambda y, BM, BN: (tl.cdiv(y.shape[0], BM), tl.cdiv(y.shape[1], BN)))
+def filtered(x: tl.array, w: tl.array, y: tl.array, TAPS: tl.const, BM: tl.const, BN: tl.const):
+    """y[i]: the sum of w[k] x[i - k], for each column."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    total = tl.zeros((BM, BN), tl.f32)
+    for k in tl.static_range(TAPS):
+        total += tl.load(w, k, ()).to(tl.f32) * tl.load(x, (m - k, n), (BM, BN)).to(tl.f32)
+    tl.store(y, (m, n), total.to(y.dtype))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+def test_rows_that_taps_share_are_loaded_once(
+    dtype: type, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread has four rows one behind the other: of four taps it loads seven."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    rng = np.random.default_rng(4)
+    x, w = (rng.standard_normal(s).astype(dtype) for s in ((70, 136), (4,)))
+    y, vector = poisoned(x.shape, dtype), 16 // np.dtype(dtype).itemsize
+    kernel = filtered.demanding(num_warps=1).on("emulator:check")
+    sizes = {"TAPS": 4, "BM": 16, "BN": 8 * vector}
+    kernel(x, w, y, **sizes)
+    wide = np.pad(x.astype(float), ((3, 0), (0, 0)))
+    expected = sum(w.astype(float)[k] * wide[3 - k : 73 - k] for k in range(4))
+    np.testing.assert_allclose(y.astype(float), expected, atol=4e-2 if vector == 8 else 1e-5)
+    ptx = kernel.compiled(x, w, y, **sizes).ptx
+    assert len(re.findall(r"ld\.global[a-z_.:0-9]*\.v4", ptx)) == 4 + 3
+
+
+@tilec.kernel(grid=1, device="emulator:check")
+def passed_down(x: tl.array, y: tl.array):
+    """x[2 : 18] = x[: 16] + 1, then y = x[1 : 17]: a row that was loaded is another by then."""
+    first = tl.load(x, (0, 0), (16, 32))
+    tl.store(x, (2, 0), first + 1)
+    tl.store(y, (0, 0), tl.load(x, (1, 0), (16, 32)))
+
+
+def test_rows_that_were_written_are_loaded_again() -> None:
+    x = np.random.default_rng(5).standard_normal((18, 32)).astype(np.float32)
+    y, expected = poisoned((16, 32), np.float32), x.copy()
+    expected[2:18] = x[:16] + 1
+    passed_down.demanding(num_warps=1)(x, y)
+    np.testing.assert_array_equal(x, expected)
+    np.testing.assert_array_equal(y, expected[1:17])
