@@ -49,6 +49,9 @@ TOGETHER = 32
 """Words of a thread that loads of one place bring together, at most: eight vectors, an eighth of
 the registers that a thread may have."""
 
+SHARED = 64
+"""Words of a thread that loads have in common, at most: a thread holds them from the first load to
+the last reader. Filters of four taps share 11 vectors of four words where they loaded 32."""
 
 Element = tuple[tuple[tuple[ir.Value, ...], int], ...]
 """Of an array, for each thread: a value and a constant for each dimension."""
@@ -125,7 +128,7 @@ def _in_front(op: tile.LoadOp, place: Rectangle, state: Lowering) -> Vectors:
     place is loaded to spare registers."""
     if place.valid(0) is not None:
         return {}
-    room = TOGETHER * 32 // (place.width * storage_bits(element(op.src), state))
+    room = SHARED * 32 // (place.width * storage_bits(element(op.src), state))
     before = [view.operation for view in op.operation.block.operations]
     for other in reversed(before[: before.index(op.operation)]):
         view = other.opview
