@@ -52,8 +52,8 @@ from tilec.passes.demands.kernels import (
 )
 from tilec.passes.programs.packing import why_alone
 from tilec.passes.programs.program_relations import have_uneven_loops
-from tilec.passes.rewriting.control import for_loop
-from tilec.passes.rewriting.scalars import as_type, binary, constant, less, select
+from tilec.passes.rewriting.control import either, for_loop
+from tilec.passes.rewriting.scalars import as_type, binary, constant, equal, less, select
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import find_ops
 
@@ -127,12 +127,7 @@ def _pack(function: ir.Operation, context: PassContext, programs: int) -> None:
         else:
             end, places = _walk(first, total, step, None)
             with ir.InsertionPoint(end):
-                row = binary("arith.divui", places[0], x)
-                places = [
-                    binary("arith.remui", places[0], x),
-                    binary("arith.remui", row, y),
-                    binary("arith.divui", row, y),
-                ]
+                places = _place(places[0], x, y, others)
     for op in body:
         op.move_before(end)
     for op in ids:
@@ -145,6 +140,23 @@ def _pack(function: ir.Operation, context: PassContext, programs: int) -> None:
     if context.index_bits == 32:
         most = min(most_programs(function), MOST_PROGRAMS - REACHED)
         function.attributes[PROGRAM_LIMIT] = ir.IntegerAttr.get(i32, most)
+
+
+def _place(number: ir.Value, x: ir.Value, y: ir.Value, others: ir.Value) -> list[ir.Value]:
+    """Which program of the grid a number is. Two divisions take as long as a load; of a grid along
+    one axis, as of rows whose columns are one tile's, none is needed."""
+
+    def divided() -> list[ir.Value]:
+        row = binary("arith.divui", number, x)
+        return [
+            binary("arith.remui", number, x),
+            binary("arith.remui", row, y),
+            binary("arith.divui", row, y),
+        ]
+
+    none = constant(number.type, 0)
+    is_flat = equal(others, constant(others.type, 1))
+    return list(either(is_flat, lambda: [number, none, none], divided))
 
 
 def _walk(

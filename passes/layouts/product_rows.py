@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.tile import Combining
 from tilec.dialects.types import is_tile, shape
 from tilec.passes.rewriting.walk import uses_behind
@@ -30,6 +31,17 @@ def reduces_columns(dot: tile.DotOp) -> Iterator[Combining]:
     return (reader for reader in readers if isinstance(reader, Combining) and reader.axis == m)
 
 
+def reduces_rhs(dot: tile.DotOp) -> Iterator[Combining]:
+    """The reductions and scans of what the rhs is, or its transpose, beside the product: all warps
+    need what each of them has reduced a part of."""
+    source = dot.rhs
+    while (turned := defining_op(source, tile.TransposeOp.OPERATION_NAME)) is not None:
+        source = turned.opview.src
+    for reader, _ in _readers_of(source):
+        if isinstance(reader, Combining) and reader.operation.block == dot.operation.block:
+            yield reader
+
+
 def _readers_of_rows(dot: tile.DotOp) -> Iterator[ir.OpView]:
     n = len(shape(dot.acc)) - 1
     for reader, number in _readers(dot):
@@ -41,13 +53,18 @@ def _readers_of_rows(dot: tile.DotOp) -> Iterator[ir.OpView]:
 
 def _readers(dot: tile.DotOp) -> Iterator[tuple[ir.OpView, int]]:
     """What reads a product, or what is computed of it element by element, by which operand."""
+    return _readers_of(dot.result)
+
+
+def _readers_of(value: ir.Value) -> Iterator[tuple[ir.OpView, int]]:
+    """The same of any tile."""
 
     def passed_on(use: ir.OpOperand) -> list[ir.Value]:
         op = use.owner.operation
         passed = list(op.results)
         if op.name == "scf.yield" and op.parent.name == "scf.if":
             passed.append(op.parent.results[use.operand_number])
-        return [r for r in passed if is_tile(r) and shape(r) == shape(dot.acc)]
+        return [r for r in passed if is_tile(r) and shape(r) == shape(value)]
 
-    for use in uses_behind(dot.result, passed_on):
+    for use in uses_behind(value, passed_on):
         yield use.owner.opview, use.operand_number

@@ -51,7 +51,7 @@ def scaled(
 
 
 @pytest.mark.parametrize(
-    ("rows", "parts", "warps"), [(4096, 4, 2), (4096, 3, 8), (64, 4, 8), (64, 3, 8)]
+    ("rows", "parts", "warps"), [(4096, 4, 2), (4096, 3, 8), (64, 4, 4), (64, 3, 8)]
 )
 def test_what_columns_have(rows: int, parts: int, warps: int) -> None:
     """Loaded once for several rows, where there are many programs."""

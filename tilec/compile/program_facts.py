@@ -27,7 +27,7 @@ from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.demands.kernels import few_of, programs_per_sm
 from tilec.passes.layouts.components import depth_factor
 from tilec.passes.layouts.op_costs import issue_slots
-from tilec.passes.layouts.product_rows import keeps_rows, reduces_columns
+from tilec.passes.layouts.product_rows import keeps_rows, reduces_columns, reduces_rhs
 from tilec.passes.rewriting.loops import innermost_loop
 from tilec.passes.rewriting.walk import all_ops, find_ops
 from tilec.passes.rows.stripes import count_stripes
@@ -45,7 +45,7 @@ class Products:
     where they are most; `count`: its dots; `rows`: of one of its sums. `row_groups`: groups of
     `MMA_M` rows, a power of two, of the dot with the most of those whose rows stay with their
     warps; `shares_rows`: whether there is another; `rows_meet`: whether each iteration of a loop
-    needs what all rows of one come to. `uses_fma`: whether one is of f32 as it is."""
+    needs what all rows of one come to, or of its rhs. `uses_fma`: whether one is of f32 as it is."""
 
     accumulators: int = 0
     count: int = 0
@@ -72,7 +72,7 @@ class Products:
             self.row_groups = max(self.row_groups, groups)
         else:
             self.shares_rows = True
-        met = (found.operation for found in reduces_columns(dot))
+        met = (found.operation for found in (*reduces_columns(dot), *reduces_rhs(dot)))
         self.rows_meet |= any(depth_factor(op) > 1 and is_needed(op) for op in met)
         is_exact = dot.options.get("precision") != "tf32"
         self.uses_fma |= str(element(dot.lhs)) == "f32" and is_exact

@@ -6,12 +6,14 @@ those of loops that load (`loop_warps.py`), or of programs that load all at once
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mlir import ir
 
 from tilec.compile.loop_warps import IN_LOOPS
 from tilec.compile.product_warps import product_warps
 from tilec.compile.program_facts import ProgramFacts, facts_of
-from tilec.compile.tile_warps import AT_ONCE, COMPUTED_PER_THREAD, meets_often, repeats_parts
+from tilec.compile.tile_warps import AT_ONCE, COMPUTED_PER_THREAD, meets_often
 from tilec.compile.warp_rules import Rule
 from tilec.hardware.powers import power_below
 from tilec.hardware.target import Target
@@ -36,11 +38,17 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
         warps, why = product_warps(program.products, program.reductions, target)
     else:
         warps, why = _by_rules(program, target.warp_size)
-        if repeats_parts(program) and not program.is_crowded:
+        if not program.is_crowded and differs_in_crowds(program, target.warp_size):
             i32 = ir.IntegerType.get_signless(32)
             function.attributes[CROWD] = ir.IntegerAttr.get(i32, split_edges.MANY)
     report.add("warps", function, str(warps), why, num_warps=warps)
     return warps
+
+
+def differs_in_crowds(program: ProgramFacts, lanes: int) -> bool:
+    """Whether launches of many programs want other warps."""
+    crowded = replace(program, is_crowded=True)
+    return _by_rules(program, lanes)[0] != _by_rules(crowded, lanes)[0]
 
 
 def _by_rules(program: ProgramFacts, lanes: int) -> tuple[int, str]:

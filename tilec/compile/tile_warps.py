@@ -17,6 +17,11 @@ MET_OF_SEVERAL = 512
 """Elements that a warp has of a tile that is reduced often, of which several are loaded: each is in
 registers while others are. Backward of attention over residuals, 2048 bf16: 173 us, with 1024 209,
 with 256 224 (H200)."""
+REDUCED_OFTEN = 256
+"""The same of one that is loaded alone: in one warp the elements of a row, and where each is, take
+up to 194 registers, of which a multiprocessor has room for 8 such warps. The largest of f32 rows one
+by one, 7 of 2172 rows of 1463, 3 of 1436 of 1003 and of 2985 of 906: 20.4, 5.4 and 7.2 us in one
+warp, 15.1, 5.6 and 6.4 in two, 15.0, 4.8 and 6.6 in four, 22.4, 5.2 and 8.9 in 8 (H200)."""
 MET_WORDS = 2
 """Words of such an element at most, of which a thread has 32 then; of wider ones it has fewer."""
 MANY_MOVES = 50
@@ -54,12 +59,10 @@ wait for each other, and for their addresses. Pooling in tiles of 512, nine gath
 element: 6 planes of 71 x 95 take 0.95 us in 8 warps for 1.45 in 4 and 2.00 in 2, 120 of 37 x 163
 2.83 for 3.27 and 3.96, 3419 of 35 x 23 13.3 for 12.7 and 12.4; of f32 263 of 161 x 81 6.2 for 6.9
 in 4; four gathers an element 20.1 for 19.4 and 21.0 (2048 planes of 112 x 112, H200)."""
-LEAST_PARTS, PARTS_TIMES = 4, 4
-"""Loads of parts of a tile, as what belongs to columns, that are as many as those of whole ones,
-and times as many bytes a thread has then, where there are many programs: it loads its columns' once
-for several rows. A filter of four taps a column: 7 x 1256 x 384 f32, 25 programs a multiprocessor,
-takes 8.9 us with four times as many, 9.3 with twice, 12.6 as they are; 1 x 384 x 4110 f16, 6, 4.6
-and 5.2; but 3 x 64 x 480 bf16, of 48 programs, 3.7, 3.3 and 2.4 (H200)."""
+LEAST_PARTS = 4
+"""Loads of parts of a tile, as what belongs to columns, that are as many as those of whole ones: a
+thread loads its columns' once for several rows, as `SPREAD_BYTES_PER_THREAD` says, where there are
+many programs, else as `NARROW_BYTES_PER_THREAD`, so that there are threads."""
 SLOTS_PER_THREAD, LEAST_COMPUTING, LEAST_PER_LANE = 512, 4, 2
 """Instructions of a thread where tiles that nobody loads are computed and reduced, and the fewest
 warps for a program of more than one, in which lanes have at least so many elements each. Integrals
@@ -105,8 +108,8 @@ def meets_often(program: ProgramFacts, lanes: int) -> Wanted | None:
         return None
     low, high = MET_PER_WARP
     high //= -(-program.exchanges.words // MET_WORDS)
-    if not program.exchanges and program.rows_loaded > 1:
-        high = MET_OF_SEVERAL
+    if not program.exchanges:
+        high = MET_OF_SEVERAL if program.rows_loaded > 1 else REDUCED_OFTEN
     each = max(low, min(high, program.exchanges.met or high))
     warps = program.elements // each
     moves_much = program.exchanges.moved > MANY_MOVES * program.elements
@@ -122,12 +125,12 @@ def elementwise(program: ProgramFacts, lanes: int) -> Wanted | None:
     once = program.accesses.once
     each = ELEMENTWISE_BYTES_PER_THREAD
     parts = sum(1 < elements < program.elements for elements in once)
-    if (once and FEW_READ * max(once) <= program.elements) or parts > program.rows_loaded > 1:
+    if repeats_parts(program):
+        each = SPREAD_BYTES_PER_THREAD if program.is_crowded else NARROW_BYTES_PER_THREAD
+    elif (once and FEW_READ * max(once) <= program.elements) or parts > program.rows_loaded > 1:
         each = SPREAD_BYTES_PER_THREAD
     elif once and program.rows_loaded - program.rows_numbered <= 1:
         each = min(each * program.bytes // program.narrow_bytes, NARROW_BYTES_PER_THREAD)
-    if program.is_crowded and repeats_parts(program):
-        each *= PARTS_TIMES
     wanted = spread(program, program.bytes, each, lanes, "elementwise")
     busy = program.results.slots // (ELEMENTWISE_SLOTS_PER_THREAD * lanes)
     busy = max(busy, power_below(program.gathered // (GATHERED_PER_THREAD * lanes)))
