@@ -78,7 +78,7 @@ def test_a_rotated_product_keeps_what_registers_read(
     rng = np.random.default_rng(count)
     x, y = (rng.standard_normal((n, 56)).astype(np.float16) for n in (300, count))
     o = poisoned((300,), np.float32)
-    there = least_distances.on("emulator:check")
+    there = least_distances.demanding(num_warps=8).on("emulator:check")
     given = (x, np.ascontiguousarray(y.T) if across else y, o)
     there(*given, ACROSS=across, BM=128, BN=64)
     far = ((x.astype(float)[:, None] - y.astype(float)[None]) ** 2).sum(-1)
