@@ -127,7 +127,7 @@ def _pack(function: ir.Operation, context: PassContext, programs: int) -> None:
         else:
             end, places = _walk(first, total, step, None)
             with ir.InsertionPoint(end):
-                places = _place(places[0], x, y, others)
+                places = _place(places[0], [x, y, z])
     for op in body:
         op.move_before(end)
     for op in ids:
@@ -142,9 +142,11 @@ def _pack(function: ir.Operation, context: PassContext, programs: int) -> None:
         function.attributes[PROGRAM_LIMIT] = ir.IntegerAttr.get(i32, most)
 
 
-def _place(number: ir.Value, x: ir.Value, y: ir.Value, others: ir.Value) -> list[ir.Value]:
+def _place(number: ir.Value, grid: list[ir.Value]) -> list[ir.Value]:
     """Which program of the grid a number is. Two divisions take as long as a load; of a grid along
-    one axis, as of rows whose columns are one tile's, none is needed."""
+    one of the first axes, as of rows whose columns are one tile's, none is needed."""
+    x, y, z = grid
+    none, one = constant(number.type, 0), constant(number.type, 1)
 
     def divided() -> list[ir.Value]:
         row = binary("arith.divui", number, x)
@@ -154,9 +156,12 @@ def _place(number: ir.Value, x: ir.Value, y: ir.Value, others: ir.Value) -> list
             binary("arith.divui", row, y),
         ]
 
-    none = constant(number.type, 0)
-    is_flat = equal(others, constant(others.type, 1))
-    return list(either(is_flat, lambda: [number, none, none], divided))
+    def along_second() -> list[ir.Value]:
+        is_flat = equal(binary("arith.muli", x, z), one)
+        return list(either(is_flat, lambda: [none, number, none], divided))
+
+    is_flat = equal(binary("arith.muli", y, z), one)
+    return list(either(is_flat, lambda: [number, none, none], along_second))
 
 
 def _walk(

@@ -38,12 +38,14 @@ an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) take
    of the iteration, in the registers of those before, and are under way while the next multiplies.
 5. Past the last iteration the same tiles are loaded again: no access is wild, and nobody uses them.
 6. Tiles whose elements come one by one in less than a register are not carried: packing them for
-   the next turn would wait for them. A turn of the unrolled loop begins with its own loads.
+   the next turn would wait for them. A turn of the unrolled loop begins with its own loads. So do
+   those of loops that begin and end where memory says, if they take one row after the other: what
+   has few is done with what is left, which loads no more than it needs, or a row or two.
 Does not handle: such tiles in loops of products or of gathers in turn; loops over programs
 without rings, or whose programs two sets of warps take in turn; loads in branches; what other roles
 load; beside rings, gathers and loads at addresses that are loaded. Without roles, large tiles, of
 which the programs of a multiprocessor have enough under way (rows in tiles of 8192 elements: 0.97
-to 1.07 times as fast); loops that begin and end where memory says, maybe soon (rows of sparse
+to 1.07 times as fast); loops that begin and end where memory says, maybe soon, in steps of several (rows of sparse
 matrices: 0.60 to 1.04). One that only ends there qualifies (parts of split attention, joined in 3.1
 us for 6.0). Loops along rows of arrays that a tile holds, which go round once (cross-entropy of
 14460 rows of 128: 4.4 us for 6.6, of 200000 of 160 62 for 72); where memory says how long rows are,
@@ -63,6 +65,7 @@ from tilec.dialects.op import TileOp
 from tilec.dialects.tile import ArrayOp, LoadOp
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.dependence import ops_behind
+from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.analysis.register_pressure import most_live_registers, tiles_apart
 from tilec.passes.contract import Level, PassContext, kernel_pass
@@ -119,8 +122,9 @@ def prefetch_loads(function: ir.Operation, context: PassContext) -> None:
         if found is None:
             continue
         apart = are_apart(found.loads, tiles_apart(function, part.block))
-        if times := _times(function, part, found, apart, context):
-            _prefetch(found, times, apart, context)
+        soon = read_their_length(function) and _begin_in_memory(found)
+        if times := _times(function, part, found, (apart, soon), context):
+            _prefetch(found, times, apart or soon, context)
 
 
 def _go_round_once(function: ir.Operation) -> bool:
@@ -146,10 +150,16 @@ def _multiplies(loop: ir.Operation) -> bool:
 
 
 def _times(
-    function: ir.Operation, part: Part, found: AheadLoads, apart: bool, context: PassContext
+    function: ir.Operation,
+    part: Part,
+    found: AheadLoads,
+    at_once: tuple[bool, bool],
+    context: PassContext,
 ) -> int:
     """How many iterations ahead loads come, and the body gets; 0 where it is not worthwhile.
-    `apart`: they come with others of their turn, as nothing of them is carried."""
+    `at_once`: whether loads come with others of their turn, as elements are apart, or as the loop
+    may end soon."""
+    apart, soon = at_once
     loop, words, held = found.loop, found.registers, part.peak(function).registers
     room = part.registers - held
     if words > room:
@@ -157,10 +167,10 @@ def _times(
     if _multiplies(loop) or _lead_on(found):
         return 0 if apart else 1
     small = sum(tile_bytes(load.results[0]) for load in found.loads) <= LITTLE_BYTES
-    ends_soon = read_their_length(function) and _begin_in_memory(found)
+    ends_soon = soon and constant_of(loop.operands[2]) != 1
     if not small or ends_soon or not _is_alone(loop):
         return 0
-    ahead = iterations_at_once if apart else iterations_ahead
+    ahead = iterations_at_once if apart or soon else iterations_ahead
     times = ahead(found, room, held, context.target)
     return times if times > 1 else 0
 

@@ -96,3 +96,35 @@ def test_rows_by_numbers_that_the_loop_loads(
     sum_bags(table, rows, y, B=64)
     np.testing.assert_allclose(y, table.astype(float)[rows].sum(1), rtol=0, atol=1e-5)
     assert told(sum_bags.compiled(table, rows, y, B=64)) == [loads]
+
+
+@tilec.kernel(grid=lambda y, B: (tl.cdiv(y.shape[1], B), y.shape[0]), device="emulator:check")
+def multiply_sparse(
+    starts: tl.array, columns: tl.array, values: tl.array, x: tl.array, y: tl.array, B: tl.const
+):
+    """y: the rows of a sparse matrix times x."""
+    n, row = tl.program_id(0) * B, tl.program_id(1)
+    total = tl.zeros((B,), tl.f32)
+    for i in tl.range(tl.load(starts, row, ()), tl.load(starts, row + 1, ())):
+        at = tl.load(columns, i, ())
+        total += tl.load(values, i, ()) * tl.load(x, (at, n), B).to(tl.f32)
+    tl.store(y, (row, n), total.to(y.dtype))
+
+
+@pytest.mark.parametrize("width", [32, 81])
+def test_rows_of_sparse_matrices(width: int) -> None:
+    """From none to some elements a row, of which a turn loads four: programs along the second axis
+    of the grid, or along two."""
+    rng = np.random.default_rng(width)
+    lengths = np.array([3, 0, 1, 2, 4, 5, 11, 8, 7, 13])
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    columns = rng.integers(0, 20, starts[-1]).astype(np.int32)
+    values = rng.standard_normal(starts[-1], dtype=np.float32)
+    x = rng.standard_normal((20, width)).astype(np.float16)
+    y = np.full((len(lengths), width), np.nan, np.float16)
+    given = (starts, columns, values, x, y)
+    multiply_sparse(*given, B=32)
+    parts = values[:, None] * x[columns].astype(float)
+    expected = [parts[first:end].sum(0) for first, end in zip(starts, starts[1:], strict=False)]
+    np.testing.assert_allclose(y.astype(float), np.array(expected), atol=1e-2)
+    assert told(multiply_sparse.compiled(*given, B=32)) == ["4 iterations at once"]

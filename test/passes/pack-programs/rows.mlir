@@ -47,6 +47,9 @@ func.func @rows(%a: !v) attributes {tile.kernel} {
 // CHECK: %[[FLAT:.*]] = arith.cmpi eq, %{{.*}}, %c1
 // CHECK: %[[AT:.*]]:3 = scf.if %[[FLAT]]
 // CHECK: scf.yield %[[P]], %c0, %c0
+// CHECK: %[[SECOND:.*]] = arith.cmpi eq, %{{.*}}, %c1
+// CHECK: scf.if %[[SECOND]]
+// CHECK: scf.yield %c0, %[[P]], %c0
 // CHECK: %[[ROW:.*]] = arith.divui %[[P]], %[[X]]
 // CHECK: %[[I:.*]] = arith.remui %[[P]], %[[X]]
 // CHECK: %[[J:.*]] = arith.remui %[[ROW]], %[[Y]]
