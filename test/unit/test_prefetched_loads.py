@@ -3,6 +3,8 @@ emulator in its check mode against NumPy."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -125,6 +127,6 @@ def test_rows_of_sparse_matrices(width: int) -> None:
     given = (starts, columns, values, x, y)
     multiply_sparse(*given, B=32)
     parts = values[:, None] * x[columns].astype(float)
-    expected = [parts[first:end].sum(0) for first, end in zip(starts, starts[1:], strict=False)]
+    expected = [parts[first:end].sum(0) for first, end in pairwise(starts)]
     np.testing.assert_allclose(y.astype(float), np.array(expected), atol=1e-2)
     assert told(multiply_sparse.compiled(*given, B=32)) == ["4 iterations at once"]

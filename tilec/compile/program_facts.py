@@ -45,7 +45,8 @@ class Products:
     where they are most; `count`: its dots; `rows`: of one of its sums. `row_groups`: groups of
     `MMA_M` rows, a power of two, of the dot with the most of those whose rows stay with their
     warps; `shares_rows`: whether there is another; `rows_meet`: whether each iteration of a loop
-    needs what all rows of one come to, or of its rhs. `uses_fma`: whether one is of f32 as it is."""
+    needs what all rows of one, or of its rhs, come to. `uses_fma`: whether one is of f32 as it is.
+    """
 
     accumulators: int = 0
     count: int = 0

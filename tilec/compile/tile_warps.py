@@ -19,8 +19,8 @@ registers while others are. Backward of attention over residuals, 2048 bf16: 173
 with 256 224 (H200)."""
 REDUCED_OFTEN = 256
 """The same of one that is loaded alone: in one warp the elements of a row, and where each is, take
-up to 194 registers, of which a multiprocessor has room for 8 such warps. The largest of f32 rows one
-by one, 7 of 2172 rows of 1463, 3 of 1436 of 1003 and of 2985 of 906: 20.4, 5.4 and 7.2 us in one
+up to 194 registers, and a multiprocessor has room for 8 such warps. The largest of f32 rows one by
+one, 7 of 2172 rows of 1463, 3 of 1436 of 1003 and of 2985 of 906: 20.4, 5.4 and 7.2 us in one
 warp, 15.1, 5.6 and 6.4 in two, 15.0, 4.8 and 6.6 in four, 22.4, 5.2 and 8.9 in 8 (H200)."""
 MET_WORDS = 2
 """Words of such an element at most, of which a thread has 32 then; of wider ones it has fewer."""
