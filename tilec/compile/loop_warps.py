@@ -24,8 +24,8 @@ factorisation's, whose threads meet once a column. Cholesky's of 6763 matrices o
 us in one warp, 88.4 in two, 102.6 in four; of 3500 of 64 x 64 339 in four, 367 in 8, 397 in two and
 474 in 16 (H200)."""
 CROWDED_PER_THREAD = 32
-"""The same at most where there are many programs, as far as two warps: cross-entropy of 8000 rows of
-1800 bf16 takes 20.9 us in two warps, 24.1 in four; of 2162 of 2115 9.57 and 9.62, of 17098 of 1102
+"""The same at most where there are many programs, as far as two warps: losses of 8000 rows of 1800
+bf16 take 20.9 us in two warps, 24.1 in four; of 2162 of 2115 9.57 and 9.62, of 17098 of 1102
 29.9 in two, 30.5 in one (H200)."""
 STREAMED_PER_THREAD = 8
 """Of a tile otherwise: short tiles in many threads hide latency best (sums of rows of 1024 to 32768
