@@ -6,11 +6,12 @@ After:    %sa = "gpu_tile.alloc"() ...   "gpu_tile.buffer_store"(%a, %sa)      (
           %d0 = "gpu_tile.mma"(%fa, %fb, %c) {instruction = ...}
 
 A dot by an instruction that reads its buffers itself: `warpgroup_dot`, `tensor_memory_dot`.
-Where tensor copies bring what warps read (12.x), the buffer lies in swizzled panels as the copy
-engine writes them. An operand from outside a loop is stored once, in front of it; dots that read
-one tile alike share its buffer. A k that is no multiple of the instruction's is padded with zeros
-in the last step's fragments. An lhs that warps hold as fragments, what they made of a product of
-their own, stays in registers, and one `gpu_tile.mma` takes all of k.
+Where tensor copies bring what warps read (12.x; elsewhere beside a dot that reads buffers), the
+buffer lies in swizzled panels as the copy engine writes them. An operand from outside a loop is
+stored once, in front of it; dots that read one tile alike share its buffer. A k that is no multiple
+of the instruction's is padded with zeros in the last step's fragments. An lhs that warps hold as
+fragments, what they made of a product of their own, stays in registers, and one `gpu_tile.mma`
+takes all of k.
 Does not handle: operands that already lie in a buffer; an rhs in fragments.
 """
 
@@ -138,8 +139,10 @@ class _Panels:
 
     def __init__(self, function: ir.Operation, context: PassContext) -> None:
         self._context = context
-        wanted = copies_fragments(context) and context.allowance.copies
-        self._facts = Divisibility(function) if wanted and not forbids_roles(function) else None
+        wanted = context.allowance.copies and not forbids_roles(function)
+        self._facts = Divisibility(function) if wanted else None
+        dots = [op.opview for op in find_ops(function, tile.DotOp)]
+        self._beside = {dot.operation.block for dot in dots if _reads_buffers(dot)}
 
     def staged(self, dot: tile.DotOp, value: ir.Value, side: str) -> ir.Value | None:
         """A buffer that holds `value` as the copy engine writes it, None if it cannot bring it.
@@ -150,12 +153,14 @@ class _Panels:
         transpose = made_by(value, tile.TransposeOp)
         order = [0, 1] if transpose is None else list(transpose.permutation)
         load = made_by(value if transpose is None else transpose.src, tile.LoadOp)
+        beside = dot.operation.block in self._beside
+        wanted = copies_fragments(self._context, beside=beside)
         if self._facts is None or load is None or len(order) != 2:
             return None
         dims, k_dim = [load.dims[d] for d in order], int(side == "lhs")
         row = contiguous_dim(load.src, dims)
         in_loop = load.operation.block.owner.name == "scf.for"
-        if not in_loop or row is None or not _matrices(dot, value, row == k_dim):
+        if not wanted or not in_loop or row is None or not _matrices(dot, value, row == k_dim):
             return None
         if not swizzle_bytes(shape(value)[row], element(value)):
             return None
@@ -165,6 +170,12 @@ class _Panels:
             return None
         why = "fragments are read by threads that did not load them"
         return staged_as(dot, value, type_, self._context, side, why)
+
+
+def _reads_buffers(dot: tile.DotOp) -> bool:
+    """Whether a dot's instruction reads operands from buffers, as tensor copies bring them."""
+    row = find_instruction(dot.options["instruction"])
+    return row.is_warpgroup or row.is_tensor
 
 
 def _matrices(dot: tile.DotOp, value: ir.Value, along_k: bool) -> bool:

@@ -188,12 +188,13 @@ def feeds_products(fill: Fill) -> bool:
     return any(map(is_product, readers(fill.store.dst)))
 
 
-def copies_fragments(context: PassContext) -> bool:
+def copies_fragments(context: PassContext, *, beside: bool = False) -> bool:
     """Whether tensor copies bring what warps read as fragments: where no instruction reads buffers
-    itself, and whole warpgroups leave room for one that loads ahead."""
+    itself, or `beside` products by one that does, and whole warpgroups leave room for one that
+    loads ahead."""
     room = context.target.max_threads // context.target.warp_size - WARPGROUP_WARPS
     whole = context.num_warps % WARPGROUP_WARPS == 0 and context.num_warps <= room
-    return context.target.copies_fragments and whole
+    return (context.target.copies_fragments or beside) and whole
 
 
 def feeds_tensor_cores(fill: Fill, context: PassContext) -> bool:

@@ -1,5 +1,6 @@
 """What registers want of a loop of tensor copies: small tiles that no product reads, tiles that
-become operands once warps have computed with them, and operands that registers want, too.
+become operands once warps have computed with them, fragments of warps' own products, and operands
+that registers want, too.
 
 Before:   %t = "tile.load"(%logs, %m)   ...   %u = "gpu_tile.convert_layout"(%t)
 After:    %t = "tile.load"(%logs, %m)   %s = "gpu_tile.alloc"()   "gpu_tile.buffer_store"(%t, %s)
@@ -8,7 +9,7 @@ After:    %t = "tile.load"(%logs, %m)   %s = "gpu_tile.alloc"()   "gpu_tile.buff
 A tensor copy takes the place of load and store then (`tensor_copies`): a load would be waited for
 in each iteration, and a conversion across warps would have all of them meet twice. Each reader
 takes the tile from the buffer in the layout that it wants, where it wants it. Of an operand it is
-the product's own buffer.
+the product's own buffer, and so of fragments.
 Does not handle: other tiles of more than a part of what the products read, which would take slots
 of their ring; what no tensor copy brings (a length that is no whole 16 bytes).
 """
@@ -52,7 +53,8 @@ and deltas (f32) of attention's gradients take that beside heads of 16 elements.
 def plan_copies_beside(
     copies: Sequence[TensorCopy], passed_on: OpSet, facts: Divisibility, context: PassContext
 ) -> list[TensorCopy]:
-    """The copies of what the block of `copies` loads besides, now through buffers of its own.
+    """The copies of what the block of `copies` loads besides, fragments and what goes through
+    buffers of its own now.
 
     `passed_on`: loads for what warps fill buffers with, which stay in front of that.
     """
@@ -63,6 +65,7 @@ def plan_copies_beside(
     for view in list(block.operations):
         if not isinstance(view, tile.LoadOp) or view in taken or not is_tile(view.result):
             continue
+        found += _of_fills(view, facts, context)
         buffer = _buffer_for(view)
         is_small = buffer.size_bytes <= room
         is_wanted = is_small or _becomes_operand(view)
@@ -73,6 +76,16 @@ def plan_copies_beside(
         room -= planned.bytes if is_small else 0
         found.append(planned)
     return found
+
+
+def _of_fills(load: tile.LoadOp, facts: Divisibility, context: PassContext) -> Sequence[TensorCopy]:
+    """The copies of a load that only fills buffers, of fragments; none unless each is possible."""
+    uses = uses_of(load.result, load.dims)
+    if why_no_copy(load, uses, False, VECTOR_BYTES, "") is not None:
+        return ()
+    planned = [plan_tensor_copy(load, f.store, f.dims, facts, context) for f in uses.fills]
+    fit = [copy for copy in planned if isinstance(copy, TensorCopy)]
+    return fit if len(fit) == len(planned) else ()
 
 
 def read_operands_back(loads: Iterable[Read], facts: Divisibility, context: PassContext) -> None:

@@ -113,3 +113,51 @@ def test_attention_shares_the_buffers_of_what_is_read_both_ways(
     assert "1 loading warp, 8 computing, 4 stages" in run.report(q, k, v, o, 0.125, **constants)
     assembled = assemble(run.compiled(q, k, v, o, 0.125, **constants).ptx, find_target(TARGET))
     assert assembled.spills == 0
+
+
+@tilec.kernel(grid=lambda v, N: tl.cdiv(v.shape[1], N))
+def delta(w: tl.array, k: tl.array, v: tl.array, o: tl.array, N: tl.const):
+    """A state that predicts steps of 16 rows, and learns of what it did not."""
+    at = tl.program_id(0) * N
+    state = tl.zeros((128, N), tl.f32)
+    for t in tl.range(0, k.shape[0], 16):
+        seen = tl.dot(tl.load(w, (t, 0), (16, 128)), state.to(k.dtype))
+        part = (tl.load(v, (t, at), (16, N)).to(tl.f32) - seen).to(k.dtype)
+        tl.store(o, (t, at), part)
+        state = tl.dot(tl.load(k, (t, 0), (16, 128)).T, part, state)
+
+
+def reference_delta(w: Any, k: Any, v: Any) -> Any:
+    """What `delta` gives, with its roundings."""
+    out, state = np.empty_like(v), np.zeros((k.shape[1], v.shape[1]), np.float32)
+    for t in range(0, len(k), 16):
+        rows = slice(t, t + 16)
+        seen = w[rows].astype(np.float32) @ state.astype(k.dtype).astype(np.float32)
+        out[rows] = (v[rows].astype(np.float32) - seen).astype(v.dtype)
+        state += k[rows].astype(np.float32).T @ out[rows].astype(np.float32)
+    return out
+
+
+@pytest.mark.parametrize("is_one", [False, True], ids=["each read once", "one read both ways"])
+@pytest.mark.parametrize(("target", "warps"), [("sm_90a", 8), ("sm_100a", 4)])
+def test_beside_products_that_read_buffers(
+    target: str, warps: int, is_one: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tiles of 16 rows are multiplied by warps' own instructions, of which the loading warp brings
+    the operand, too: a copy of theirs would be waited for in each step."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    rng = np.random.default_rng(5)
+    w, k = ((rng.standard_normal((168, 128)) / 16).astype(ml_dtypes.bfloat16) for _ in range(2))
+    k = w if is_one else k
+    v = rng.standard_normal((168, 72)).astype(ml_dtypes.bfloat16)
+    expected = reference_delta(w, k, v).astype(np.float32)
+    for mode in modes():
+        o = np.full_like(v, np.nan)
+        run = delta.on(f"emulator:{mode}")
+        run(w, k, v, o, N=64)
+        assert np.abs(o.astype(np.float32) - expected).max() < 0.02
+    ptx, report = run.compiled(w, k, v, o, N=64).ptx, run.report(w, k, v, o, N=64)
+    assert "mma.sync" in ptx
+    assert "wgmma" in ptx or "tcgen05.mma" in ptx
+    assert f"1 loading warp, {warps} computing" in report
+    assert not re.search(r"cp\.async\.c[ag]|ld\.shared\.b16", ptx)
