@@ -19,6 +19,8 @@ What a loop adds the same to in each iteration, `k += 64`, follows from its vari
 (`programs/inductions.py`), and tiles are loaded and stored without dimensions of 1 that nothing
 else has (`programs/unit_dims.py`), but in kernels by hand.
 
+What two neighbours come to, and both get back, is an exchange (`rewriting/pair_sums.py`).
+
 A product added to what a loop carries, `acc += a @ b`, starts from it: `dot(a, b, acc)`. The sum
 may be contracted to that as to an fma, and is made where the product is, not in registers.
 Does not handle: memory accesses (never moved); loops of products that run once at most, whose
@@ -41,6 +43,7 @@ from tilec.passes.demands.kernels import is_explicit
 from tilec.passes.programs.inductions import dissolve_inductions
 from tilec.passes.programs.unit_dims import drop_unit_dims
 from tilec.passes.rewriting.loops import find_loops, is_inside
+from tilec.passes.rewriting.pair_sums import exchange_pair_sums
 from tilec.passes.rewriting.scalars import i1_constant, is_zero
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import all_ops, blocks_in, find_ops, is_of, is_pure, ops_named
@@ -58,6 +61,7 @@ def simplify(module: ir.Module, context: PassContext) -> None:
     for dot in find_ops(module.operation, DotOp):
         _add_into(dot.opview)
     _decide_signs(module)
+    exchange_pair_sums(module.operation)
     upstream = PassManager.parse(_UPSTREAM)
     upstream.run(module.operation)
     kernels = (view.operation for view in module.body.operations)
