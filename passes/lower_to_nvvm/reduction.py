@@ -27,6 +27,7 @@ from tilec.passes.lower_to_nvvm.combination import Combination, Item, choose
 from tilec.passes.lower_to_nvvm.shuffle import shuffle_items
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.scalars import binary, compare, create, select
+from tilec.passes.rewriting.values import round_alone
 from tilec.passes.rewriting.walk import is_of
 
 MOST_KEPT = 32
@@ -215,7 +216,7 @@ def _combine_lanes(rows: Rows, mask: int, combination: Combination, state: Lower
     """Combines each item with that of the lane whose number differs in `mask`.
 
     Both lanes must get the same result, or copies would differ: the lower lane's item stands first
-    unless the region is known to be commutative.
+    unless the region is known to be commutative, and a sum is rounded alone.
     """
     items = list(rows.values())
     others = shuffle_items("bfly", items, state.i32_constant(mask), state)
@@ -225,6 +226,8 @@ def _combine_lanes(rows: Rows, mask: int, combination: Combination, state: Lower
         is_lower = compare("eq", masked, state.i32_constant(0))
         pairs = [(choose(is_lower, a, b), choose(is_lower, b, a)) for a, b in pairs]
     combined = [combination.combine(a, b) for a, b in pairs]
+    for item in combined:
+        round_alone(item.values[0])
     return dict(zip(rows, combined, strict=True))
 
 

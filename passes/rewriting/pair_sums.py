@@ -21,7 +21,7 @@ from tilec.dialects.tile import BroadcastOp, ExchangeOp, IotaOp, ReduceOp, Resha
 from tilec.dialects.types import encoding, is_tile, shape
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.scalars import binary, compare, constant, select
-from tilec.passes.rewriting.values import again, replace_op
+from tilec.passes.rewriting.values import again, replace_op, round_alone
 from tilec.passes.rewriting.walk import find_ops
 
 _COMMUTES = (
@@ -54,9 +54,8 @@ def _both(combine: ir.Operation, whole: ir.Value, axis: int, others: _Others) ->
         pair = [value, others.of(value, axis)]
         return select(compare("ne", place, 0), *(reversed(pair) if is_first else pair))
     total = again(combine, [whole, others.of(whole, axis)], whole.type)
-    if picked is None and "fastmath" in total.owner.attributes:
-        # As part of an fma, each place would round the other's product only.
-        total.owner.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<none>")
+    if picked is None:
+        round_alone(total)
     return total
 
 

@@ -31,6 +31,13 @@ def retype(value: ir.Value, type_: ir.Type) -> None:
         made.attributes["value"] = ir.DenseElementsAttr.get_splat(type_, splat)
 
 
+def round_alone(total: ir.Value) -> None:
+    """Keeps an addition of floats whose operands change places from being part of an fma: each
+    place would round the other's product only, and they would hold unlike sums."""
+    if total.owner.name == "arith.addf":
+        total.owner.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<none>")
+
+
 def again(op: ir.Operation, operands: Sequence[ir.Value], type_: ir.Type) -> ir.Value:
     """Makes an op once more at the current insertion point, with a result of another type (see
     `retype`)."""

@@ -29,11 +29,11 @@ def sorted_pairs(x: tl.array, o: tl.array):
 
 
 @tilec.kernel(grid=1)
-def weighed(x: tl.array, w: tl.array, o: tl.array):
-    """What pairs 16 apart come to with weights, in both places."""
+def weighed(x: tl.array, w: tl.array, o: tl.array, N: tl.const):
+    """What `N` elements that are 16 apart come to with weights, in all of their places."""
     product = tl.load(x, (0,), (64,)) * tl.load(w, (0,), (64,))
-    total = tl.sum(tl.reshape(product, (2, 2, 16)), axis=1, keepdims=True)
-    tl.store(o, (0,), tl.reshape(tl.broadcast_to(total, (2, 2, 16)), (64,)))
+    total = tl.sum(tl.reshape(product, (4 // N, N, 16)), axis=1, keepdims=True)
+    tl.store(o, (0,), tl.reshape(tl.broadcast_to(total, (4 // N, N, 16)), (64,)))
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a"])
@@ -54,15 +54,16 @@ def test_pairs_are_sorted(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert once <= len(re.findall(r"shfl\.sync", ptx)) < 2 * once
 
 
-def test_both_places_hold_the_same_sum(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither place contracts its own product to an fma."""
+@pytest.mark.parametrize("n", [2, 4])
+def test_all_places_hold_the_same_sum(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None contracts its own product to an fma: not of a pair, nor in a butterfly's first step."""
     monkeypatch.setenv("TILEC_TARGET", "sm_90a")
     rng = np.random.default_rng(3)
     x, w = (rng.standard_normal(64).astype(np.float32) for _ in range(2))
     o = np.zeros(64, np.float32)
     run = weighed.on("emulator")
-    run(x, w, o)
-    pairs = o.reshape(2, 2, 16)
-    assert (pairs[:, 0] == pairs[:, 1]).all()
-    assert np.abs(pairs[:, 0] - (x * w).reshape(2, 2, 16).sum(axis=1)).max() < 1e-6
-    assert "shfl.sync" in run.compiled(x, w, o).ptx
+    run(x, w, o, N=n)
+    places = o.reshape(4 // n, n, 16)
+    assert (places == places[:, :1]).all()
+    assert np.abs(places[:, 0] - (x * w).reshape(4 // n, n, 16).sum(axis=1)).max() < 1e-6
+    assert "shfl.sync" in run.compiled(x, w, o, N=n).ptx
