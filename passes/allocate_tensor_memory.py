@@ -118,10 +118,6 @@ def _behind_sync(block: ir.Block, allocs: list[AllocOp]) -> ir.OpView | None:
             return view
         if isinstance(view, SyncOp) and view.barrier == 0 and view.mode == "sync":
             synced = True
-        elif _holds(view.operation, users):
+        elif any(inner in users for inner in all_ops(view.operation)):
             return None
     return None
-
-
-def _holds(op: ir.Operation, users: OpSet) -> bool:
-    return any(inner in users for inner in all_ops(op))

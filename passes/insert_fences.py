@@ -62,7 +62,8 @@ def insert_fences(function: ir.Operation, context: PassContext) -> None:
         alloc_of(buffer) for reader in readers for buffer in _shared(read_late_by(reader))
     )
     loads = _last_loads(ops)
-    touched.update(op for op in _allocs(ops) if any(_overlap(op, other) for other in loads))
+    shared = [alloc for alloc in of_kind(ops, AllocOp) if is_buffer(alloc.result)]
+    touched.update(op for op in shared if any(_overlap(op, other) for other in loads))
     if not touched:
         return
     copied = OpSet(alloc_of(copy.dst) for copy in of_kind(ops, ThreadCopy)) & touched
@@ -75,16 +76,13 @@ def insert_fences(function: ir.Operation, context: PassContext) -> None:
             _fence_behind(op.operation, _may_tell)
         for source in map(alloc_of, _shared(read_by(op)) if by_threads else ()):
             later = [other for other, last in loads.items() if number < last]
-            if any(_overlap(source, other) for other in later) and not _feeds_wgmma(op):
+            fed = of_kind(products_of(op), WgmmaOp)
+            if not fed and any(_overlap(source, other) for other in later):
                 _fence_behind(op.operation, _gives_back)
     if any(publish.by == COPIES for publish in of_kind(ops, RingPublishOp)):
         for reader in readers:
             if any(alloc_of(buffer) in copied for buffer in _shared(read_late_by(reader))):
                 _fence_before(reader.operation)
-
-
-def _feeds_wgmma(op: ir.OpView) -> bool:
-    return bool(of_kind(products_of(op), WgmmaOp))
 
 
 def _last_loads(ops: list[ir.OpView]) -> OpMap[int]:
@@ -102,10 +100,6 @@ def _last_loads(ops: list[ir.OpView]) -> OpMap[int]:
 
 def _shared(values: list[ir.Value]) -> list[ir.Value]:
     return [value for value in values if is_buffer(value)]
-
-
-def _allocs(ops: list[ir.OpView]) -> list[AllocOp]:
-    return [alloc for alloc in of_kind(ops, AllocOp) if is_buffer(alloc.result)]
 
 
 def _overlap(one: AllocOp, other: AllocOp) -> bool:

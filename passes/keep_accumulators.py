@@ -68,7 +68,9 @@ def _join(loop: ir.Operation) -> None:
     both become one."""
     block = loop.regions[0].blocks[0]
     for view in list(block.operations):
-        if not isinstance(view, BufferStoreOp) or not _accumulates(view.dst):
+        if not isinstance(view, BufferStoreOp):
+            continue
+        if all(multiply.acc != view.dst for multiply in users(view.dst, Tcgen05MmaOp)):
             continue
         source = made_by(view.value, BufferLoadOp)
         if source is None or only_use(view.value) is None:
@@ -78,10 +80,6 @@ def _join(loop: ir.Operation) -> None:
         view.dst.replace_all_uses_with(source.src)
         view.operation.erase()
         source.operation.erase()
-
-
-def _accumulates(buffer: ir.Value) -> bool:
-    return any(multiply.acc == buffer for multiply in users(buffer, Tcgen05MmaOp))
 
 
 @dataclass

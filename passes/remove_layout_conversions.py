@@ -91,10 +91,6 @@ def _fold(conversion: ConvertLayoutOp, function: ir.Operation, context: PassCont
     erase_unused(source)
 
 
-def _is_free(value: ir.Value) -> bool:
-    return defining_op(value, *_FREE) is not None
-
-
 def _makers(
     value: ir.Value, wanted: ir.Value, function: ir.Operation, context: PassContext
 ) -> dict[ir.Value, Layout] | None:
@@ -124,7 +120,7 @@ def _makers(
         elif is_of(op, tile.BroadcastOp):
             source = op.opview.src
             able = visit(source, broadcast_source(layout, op.opview.dims, shape(source)), True)
-        elif _is_free(value):
+        elif defining_op(value, *_FREE) is not None:
             able = True
         else:
             # In front of a loop it costs nothing to speak of.

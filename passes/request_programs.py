@@ -118,7 +118,9 @@ class _Answers:
 
 def _request(function: ir.Operation, context: PassContext) -> None:
     warps = total_warps(function, context.num_warps)
-    loops = [loop for loop in _loops_of(function) if is_program_loop(loop)]
+    loops = [
+        loop for loop in find_loops(function) if loop.name == "scf.for" and is_program_loop(loop)
+    ]
     if not loops:  # written by hand, or done already
         return
     shape = cluster_shape(function)
@@ -129,10 +131,6 @@ def _request(function: ir.Operation, context: PassContext) -> None:
         _rewrite(reader, answers, asks=number == 0)
     why = "the author's demand: cluster launch control hands on what has not started"
     context.report.add("program scheduler", function, "dynamic", why)
-
-
-def _loops_of(function: ir.Operation) -> list[ir.Operation]:
-    return [loop for loop in find_loops(function) if loop.name == "scf.for"]
 
 
 def _reader(loop: ir.Operation, warps: int) -> _Reader:

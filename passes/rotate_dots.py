@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects.def_use import only_use
+from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import WgmmaMeanwhileOp, WgmmaWaitOp
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.issue_order import constant_steps, ops_beside
@@ -236,12 +237,8 @@ def _ops_behind(value: ir.Value, ops: Sequence[ir.Operation]) -> list[ir.Operati
         if stuck or any(_reads(op, one) for one in values):
             late.append(op)
             values += op.results
-            stuck = stuck or not (is_pure(op) or _is_elementwise(op))
+            stuck = stuck or not (is_pure(op) or is_elementwise(op))
     return late
-
-
-def _is_elementwise(op: ir.Operation) -> bool:
-    return op.name.startswith(("arith.", "math."))
 
 
 def _reads(op: ir.Operation, value: ir.Value) -> bool:

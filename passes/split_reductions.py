@@ -302,7 +302,7 @@ def _counted(op: tile.HistogramOp, buffer: ir.Value, type_: ir.Type) -> list[ir.
         [counts],
         results=[[op.result.type]],
         axis=0,
-        body=_sum,
+        body=lambda left, right: [binary("arith.addi", left, right)],
         body_types=[element(op.result)] * 2,
     )
 
@@ -327,10 +327,6 @@ def _gather_stripes(op: tile.GatherStripesOp, context: PassContext) -> None:
     gpu_tile.ClusterStoreOp.build(op.value, buffer)
     gpu_tile.ClusterSyncOp.build(order="acq_rel")
     replace_op(op, gpu_tile.BufferLoadOp.build(buffer, results=[op.result.type]))
-
-
-def _sum(left: ir.Value, right: ir.Value) -> list[ir.Value]:
-    return [binary("arith.addi", left, right)]
 
 
 def _partial_types(

@@ -143,10 +143,6 @@ def _unsigned(rule: Rule) -> Rule:
     return checked
 
 
-def _chosen(operands: Sequence[Interval]) -> Interval:
-    return joined(operands[1:])
-
-
 def _least(operands: Sequence[Interval]) -> Interval:
     """The rule of an unsigned minimum: no larger than an operand without a sign bit."""
     return _corners(min)(operands) if min(map(min, operands)) >= 0 else _masked(operands)
@@ -174,7 +170,7 @@ RULES: Mapping[str, Rule] = {
     "arith.shli": _shifted(lambda x, n: x << n),
     "arith.shrsi": _shifted(lambda x, n: x >> n),
     "arith.shrui": _unsigned(_shifted(lambda x, n: x >> n)),
-    "arith.select": _chosen,
+    "arith.select": lambda operands: joined(operands[1:]),
     "arith.extsi": joined,
     "arith.extui": _unsigned(joined),
     "arith.trunci": joined,

@@ -57,7 +57,7 @@ def runs_of(block: ir.Block) -> Iterator[ir.Operation | Run]:
     for view in block.operations:
         op = view.operation
         is_large = _is_large(op)
-        if is_large and ops and _lie_alike(op, ops[0]):
+        if is_large and ops and layout_of(op.results[0]) == layout_of(ops[0].results[0]):
             ops.append(op)
         elif ops and op.name in _IN_FRONT and not _reads(op, ops):
             ahead.append(op)
@@ -98,10 +98,6 @@ def _is_large(op: ir.Operation) -> bool:
     if same.num_values < min(MANY, REGISTERS // 2 // same.num_threads):
         return False
     return all(not is_tile(v) or layout_of(v) == same for v in op.operands)
-
-
-def _lie_alike(one: ir.Operation, other: ir.Operation) -> bool:
-    return layout_of(one.results[0]) == layout_of(other.results[0])
 
 
 def _reads(op: ir.Operation, ops: list[ir.Operation]) -> bool:

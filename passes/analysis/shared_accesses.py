@@ -184,7 +184,7 @@ def accesses_of(view: object, context: PassContext) -> list[Access | ArrayAccess
 
 def _buffer_accesses(view: TileOp, context: PassContext) -> list[Access]:
     if isinstance(view, (ArrayOp, FenceOp)):
-        return [_global_access(view)]
+        return [Access(orders_memory(view), *_GLOBAL, ir.IndexType.get(), None)]
     if view.OWN_BUFFERS:
         return []
     written = written_by(view)
@@ -197,10 +197,6 @@ def _buffer_accesses(view: TileOp, context: PassContext) -> list[Access]:
 
 _GLOBAL = (-1, 0)
 """Bytes that no buffer has."""
-
-
-def _global_access(view: ir.OpView) -> Access:
-    return Access(orders_memory(view), *_GLOBAL, ir.IndexType.get(), None)
 
 
 def _access(view: TileOp, buffer: ir.Value, context: PassContext, *, writes: bool) -> Access:

@@ -273,7 +273,7 @@ class Player(Walk):
     def _copy(self, view: Any) -> None:
         op = view.operation
         self._fill(view.dst, op)
-        bytes_ = _bytes(view.dst)
+        bytes_ = buffer_of(view.dst).tile_bytes
         mask = 1 << self.rank if view.mask is None else self.number(view.mask)
         for rank in range(self.cluster.ctas):
             if mask >> rank & 1:
@@ -301,10 +301,6 @@ def _same_memory(one: Place, other: Place) -> bool:
     if isinstance(one, Part) and isinstance(other, Part):
         return one == other and one.slot is not None
     return one == other
-
-
-def _bytes(buffer: ir.Value) -> int:
-    return buffer_of(buffer).tile_bytes
 
 
 @cache

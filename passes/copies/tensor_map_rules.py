@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, users
 from tilec.dialects.types import bit_width, element, shape
 from tilec.hardware.sizes import MOST_BOX, MOST_RANK, VECTOR_BYTES
 from tilec.hardware.target import Feature, Target
@@ -137,7 +137,7 @@ def _never_negative(value: ir.Value, open_: frozenset[ir.Value]) -> bool:
     if value in open_:  # a carried value: what holds of everything else holds of it
         return True
     open_ = open_ | {value}
-    if any(_assumes_so(use.owner.opview) for use in value.uses):
+    if any(op.facts.get("min", -1) >= 0 for op in users(value, tile.AssumeOp)):
         return True
     op = defining_op(value)
     if op is None:
@@ -155,10 +155,6 @@ def _never_negative(value: ir.Value, open_: frozenset[ir.Value]) -> bool:
     if name == "arith.maxsi":
         return any(_never_negative(operand, open_) for operand in operands)
     return name == "memref.dim"
-
-
-def _assumes_so(op: ir.OpView) -> bool:
-    return isinstance(op, tile.AssumeOp) and op.facts.get("min", -1) >= 0
 
 
 def _argument_never_negative(argument: ir.BlockArgument, open_: frozenset[ir.Value]) -> bool:

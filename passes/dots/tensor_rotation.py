@@ -93,7 +93,7 @@ def find_rotation(loop: ir.Operation, context: PassContext) -> Rotation | None:
     multiplies = of_kind(body.operations, Tcgen05MmaOp)
     products = [_product(multiply, body) for multiply in multiplies]
     known = [product for product in products if product is not None]
-    fresh = [product for product in known if _overwrites(product.multiply)]
+    fresh = [product for product in known if truth_of(product.multiply.use_acc) is False]
     if not fresh:
         return None
     if len(known) < len(products):
@@ -116,10 +116,6 @@ def find_rotation(loop: ir.Operation, context: PassContext) -> Rotation | None:
     others = [attempt(_deferred, product, loop) for product in known if product not in early]
     late = [found for found, _ in others if found is not None]
     return Rotation(early, late, slots, [why for _, why in others if why])
-
-
-def _overwrites(multiply: Tcgen05MmaOp) -> bool:
-    return truth_of(multiply.use_acc) is False
 
 
 def _product(multiply: Tcgen05MmaOp, body: ir.Block) -> Product | None:

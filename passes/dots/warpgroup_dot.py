@@ -46,16 +46,12 @@ def stage_warpgroup_dot(
     else:
         if lhs is None:
             lhs = staged(dot, dot.lhs, 1, row, context)
-            lhs = _fragments_of(lhs, dot, row) if row.paired else lhs
+            if row.paired:  # the instruction reads fragments only
+                lhs = BufferLoadOp.build(lhs, results=[_fragment_type(dot, row)])
         rhs = staged(dot, dot.rhs, 0, row, context)
         issued = WgmmaOp.build(lhs, rhs, WgmmaFenceOp.build(dot.acc), instruction=row.name)
     result = WgmmaWaitOp.build(issued, results=[dot.result.type], pending=0)
     replace_op(dot, result)
-
-
-def _fragments_of(buffer: ir.Value, dot: tile.DotOp, row: MmaInstruction) -> ir.Value:
-    """Loads a whole lhs as fragments, for an instruction that reads none from shared memory."""
-    return BufferLoadOp.build(buffer, results=[_fragment_type(dot, row)])
 
 
 def _fragment_type(dot: tile.DotOp, row: MmaInstruction) -> ir.Type:

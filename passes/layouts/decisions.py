@@ -94,7 +94,7 @@ def decide_layouts(
         # Neighbours of decided components go first among equals: their choice is informed.
         component = undecided[number]
         own = work[id(component)]
-        informed = _is_informed(own.links, components)
+        informed = any(components.of(one.other).layout is not None for one in own.links)
         return not _passes_on(own, components), -component.weight, not informed, number
 
     turns = [turn(number) for number in range(len(undecided))]
@@ -150,10 +150,6 @@ def _passes_on(work: _Work, components: Components) -> bool:
         return False
     decided = ((link, components.of(link.other).layout) for link in work.links)
     return any(layout is not None and link.propose(layout) for link, layout in decided)
-
-
-def _is_informed(linked: list[Link], components: Components) -> bool:
-    return any(components.of(link.other).layout is not None for link in linked)
 
 
 def _cheapest(

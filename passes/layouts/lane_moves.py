@@ -163,7 +163,7 @@ def digits_of(modes: Sequence[Mode]) -> list[Mode]:
 def _match(have: _Places, want: _Places) -> LaneMove | str:
     masks: dict[Bit | None, int] = {}
     place = 0
-    for bit in _all_bits(have):
+    for bit in filter(None, (*have.registers, *have.threads)):
         masks[bit] = 1 << place
         place += (bit[2] - 1).bit_length()
     picked: list[tuple[int, int]] = []
@@ -203,10 +203,6 @@ def _match(have: _Places, want: _Places) -> LaneMove | str:
         tuple((masks[have.lanes[i]], i) for i in entering if i not in senders),
         tuple(lanes),
     )
-
-
-def _all_bits(places: _Places) -> list[Bit]:
-    return [bit for bit in (*places.registers, *places.threads) if bit is not None]
 
 
 def _pairs(first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:

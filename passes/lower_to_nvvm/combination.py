@@ -86,7 +86,9 @@ class Combination:
         self._block, self._speculates = block, speculates
         self._state = state
         self._neutral = _neutral_element(block, state)
-        self.operation: str | None = None if self._neutral is None else _first_op(block).name
+        self.operation: str | None = (
+            None if self._neutral is None else block.operations[0].operation.name
+        )
         """The name of the one op that combines, where it has a neutral element; it commutes."""
 
     def item(self, values: Sequence[ir.Value], counts: ir.Value | None) -> Item:
@@ -182,10 +184,6 @@ def _neutral_element(block: ir.Block, state: Lowering) -> ir.Value | None:
     else:
         neutral = _integer_neutral(op.name, scalar.width)
     return None if neutral is None else state.constant(scalar, neutral)
-
-
-def _first_op(block: ir.Block) -> ir.Operation:
-    return next(iter(block.operations)).operation
 
 
 def _assumes_finite(op: ir.Operation) -> bool:

@@ -50,7 +50,7 @@ def lower_print(op: tile.PrintOp, state: Lowering) -> None:
         raise error_at(
             op.operation, f"cannot print {len(op.values)} values at once, the most here is {most}"
         )
-    programs = [_program_id(axis, state) for axis in "xyz"]
+    programs = [state.special(f"ctaid.{axis}") for axis in "xyz"]
     slots = _argument_slots(count, state)
     columns = [state.registers(value) for value in op.values]
     if tiled is None:
@@ -83,10 +83,6 @@ def _elements(
 
 def _is_first_thread(state: Lowering) -> ir.Value:
     return compare("eq", state.thread(), state.i32_constant(0))
-
-
-def _program_id(axis: str, state: Lowering) -> ir.Value:
-    return state.special(f"ctaid.{axis}")
 
 
 def _argument_slots(count: int, state: Lowering) -> ir.Value:

@@ -73,7 +73,10 @@ def _shuffle_word(
     (word,) = pack(values, type_, state)
     width = word.type.width
     if width == 64:
-        received = _join_halves([_shfl(kind, h, lane, state) for h in _halves(word, state)], state)
+        halves = [_shfl(kind, h, lane, state) for h in _halves(word, state)]
+        received = create(
+            "llvm.bitcast", [vector_of(halves, state)], ir.IntegerType.get_signless(64)
+        )
     elif width == 32:
         received = _shfl(kind, word, lane, state)
     else:
@@ -85,10 +88,6 @@ def _shuffle_word(
 def _halves(word: ir.Value, state: Lowering) -> Registers:
     pair = create("llvm.bitcast", [word], ir.VectorType.get([2], state.i32))
     return elements_of(pair, state)
-
-
-def _join_halves(halves: Registers, state: Lowering) -> ir.Value:
-    return create("llvm.bitcast", [vector_of(halves, state)], ir.IntegerType.get_signless(64))
 
 
 def _shfl(kind: str, word: ir.Value, lane: ir.Value, state: Lowering) -> ir.Value:

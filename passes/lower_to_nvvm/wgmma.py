@@ -40,7 +40,7 @@ def lower_fence(op: WgmmaFenceOp, state: Lowering) -> None:
     """
     words = _words(state.registers(op.acc), element(op.acc), state)
     carried = any(not is_of(use.owner, WgmmaOp) for use in op.result.uses)
-    if carried or not _is_constant(op.acc):
+    if carried or constant_attribute(op.acc) is None:
         words = _tied("", words)
     state.values[op.result] = words
 
@@ -89,10 +89,6 @@ def _tied(text: str, words: Registers) -> Registers:
     """Writes `text` with words in and out of it, the same registers."""
     constraints = ["=" + _letter(w) for w in words] + [str(i) for i in range(len(words))]
     return inline_asm(text, constraints, words, [w.type for w in words])
-
-
-def _is_constant(value: ir.Value) -> bool:
-    return constant_attribute(value) is not None
 
 
 def _is_untouched(acc: ir.Value) -> bool:

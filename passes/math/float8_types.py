@@ -64,7 +64,7 @@ class Float8Types:
             if view.operation.name == "llvm.func":
                 types = [op.result.type for op in ops_named(view.operation, _SOURCES)]
             else:
-                types = _types_inside(view.operation)
+                types = [kind for op in all_ops(view.operation) for kind in _types_made(op)]
             if any(self._replacement(type_) is not None for type_ in types):
                 return True
         return False
@@ -148,11 +148,6 @@ class Float8Types:
             new = self._replacement(old) or old
         if new != old:
             op.attributes[key] = ir.TypeAttr.get(new, context=old.context)
-
-
-def _types_inside(inside: ir.Operation) -> list[ir.Type]:
-    """Types of all values that an op, or an op in it, makes."""
-    return [kind for op in all_ops(inside) for kind in _types_made(op)]
 
 
 def _types_made(op: ir.Operation) -> Iterator[ir.Type]:

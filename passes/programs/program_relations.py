@@ -63,11 +63,9 @@ def bring_operands(function: ir.Operation) -> bool:
     dots = [op.opview for op in find_ops(function, DotOp)]
     looping = [dot for dot in dots if innermost_loop(dot.operation) is not None]
     behind = [op.results[0] for dot in looping for op in ops_behind([dot.lhs]) if op.results]
-    return any(map(_is_loaded_in_loop, [*behind, *(_untransposed(dot.rhs) for dot in looping)]))
-
-
-def _untransposed(value: ir.Value) -> ir.Value:
-    return traced(value, TransposeOp, ConvertLayoutOp)[1]
+    moves = (TransposeOp, ConvertLayoutOp)
+    sides = [traced(dot.rhs, *moves)[1] for dot in looping]
+    return any(map(_is_loaded_in_loop, [*behind, *sides]))
 
 
 def _is_loaded_in_loop(value: ir.Value) -> bool:

@@ -37,7 +37,9 @@ def why_apart(function: ir.Operation, target: Target) -> str | None:
     loop = find_sum(function)
     if loop is None or program_axes(list(loop.operands)[:3]):
         return "no loop, or none of the same length in all programs, multiplies"
-    if not all(_is_loaded(side, loop) for dot in find_ops(loop, DotOp) for side in _sides(dot)):
+    if not all(
+        _is_loaded(side, loop) for dot in find_ops(loop, DotOp) for side in list(dot.operands)[:2]
+    ):
         return "what is multiplied is not all loaded as it is"
     ops = [op.opview for op in all_ops(function)]
     if any(isinstance(op, _OWN) or may_write(op) or orders_memory(op) for op in ops):
@@ -47,10 +49,6 @@ def why_apart(function: ir.Operation, target: Target) -> str | None:
     if any(whole_of(op.array) in written for op in arrays if op.is_load):
         return "programs read what they write"
     return None
-
-
-def _sides(dot: ir.Operation) -> list[ir.Value]:
-    return list(dot.operands)[:2]
 
 
 def _is_loaded(side: ir.Value, loop: ir.Operation) -> bool:

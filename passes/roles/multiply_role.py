@@ -100,7 +100,7 @@ def _products(loop: ir.Operation, copied: OpMap[ir.Operation]) -> Products | Non
     if not multiplies or not commits:
         return None
     # Every product is finished by a commit of its own; the last one waits for all of them.
-    waits = [w for c in commits for w in body if _waits_for(w, c)]
+    waits = [w for c in commits for w in of_kind(body, RingWaitOp) if w.ring == c.ring]
     copies = of_kind(body, Tcgen05CopyOp)
     ours = OpSet((*multiplies, *commits, *copies))
     if not all(view in ours or _is_simple(view) for view in body[:-1]):
@@ -111,10 +111,6 @@ def _products(loop: ir.Operation, copied: OpMap[ir.Operation]) -> Products | Non
     if any(copied.get(alloc_of(v)) != loop for v in products.operands):
         return None
     return products if _find_sums(products) else None
-
-
-def _waits_for(view: ir.OpView, commit: RingPublishOp) -> bool:
-    return isinstance(view, RingWaitOp) and view.ring == commit.ring
 
 
 def _is_simple(view: ir.OpView) -> bool:

@@ -66,7 +66,7 @@ def walk_queries(
     size, many, width, other, shared = sizes
     key = tl.load(k, (batch, head, begin + n, 0), (many, width))
     value = tl.load(v, (batch, head, begin + n, 0), (many, other))
-    row = None if given is None else given[1] * shared
+    row = 0 if given is None else given[1] * shared
     factor, bend = bent(scale, cap)
     step: tl.const = size if given is None else BLOCK
     dkey, dvalue = tl.zeros((many, width), tl.f32), tl.zeros((many, other), tl.f32)
