@@ -20,7 +20,6 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import made_by
 from tilec.dialects.gpu_tile import BufferLoadOp, MmaOp, MmaScaledOp
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
 from tilec.dialects.types import bit_width, element, shape, with_element
@@ -52,7 +51,7 @@ HELD_WORDS = 64
 """Registers of a thread for all fragments of an rhs whose lhs threads hold: a quarter of them."""
 
 
-@kernel_pass(requires=Level.LAYOUTS, rings=True)
+@kernel_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS, rings=True)
 def stage_operands(function: ir.Operation, context: PassContext) -> None:
     """Turns every dot into buffer traffic and `gpu_tile.mma` per k-step."""
     computed = ComputedOperands(function, context)
@@ -127,7 +126,7 @@ def _stage(
 def _is_held(dot: tile.DotOp, whole: OperandLayouts, row: MmaInstruction) -> bool:
     """Whether threads hold the lhs as the instruction reads it, in whole steps, and have registers
     for all fragments of the rhs. What comes from memory goes through buffers, as copies."""
-    loaded = made_by(dot.lhs, tile.LoadOp, tile.GatherOp) is not None
+    loaded = isinstance(dot.lhs.owner, (tile.LoadOp, tile.GatherOp))
     if row.acc_layout is None or row.is_scaled or loaded or shape(dot.lhs)[-1] % row.depth:
         return False
     words = whole.rhs.num_values * bit_width(element(dot.rhs)) // WORD_BITS
