@@ -22,9 +22,10 @@ al., "FlashAttention-3", 2024, section 3.2). In tensor memory they do more: `rot
 A loop's only product, which it scales and adds up, runs under that of the next: `rotate_sums`.
 The first product must start from a constant and depend on nothing but scalars that count, and
 slots of rings; the second must compute the loop-carried accumulator. What needs that
-accumulator goes behind all other work of its iteration.
+accumulator goes behind all other work of its iteration. A slot that threads read, too, is given
+back where they have.
 Does not handle: loops with other matrix instructions, first products with operands in registers,
-buffers ordered by a sync.
+buffers ordered by a sync, second products whose slots threads read.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from tilec.passes.dots.issued_products import (
 from tilec.passes.dots.rotate_sums import plan_rotated_sum
 from tilec.passes.dots.rotate_tensor_dots import rotate_tensor_dots
 from tilec.passes.rewriting.control import for_loop
-from tilec.passes.rewriting.loops import clone_mapped, find_loops, is_inside, terminator
+from tilec.passes.rewriting.loops import clone_mapped, find_loops, in_block, is_inside, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.refusals import Refusal, attempt
 from tilec.passes.rewriting.scalars import binary, constant
@@ -100,6 +101,12 @@ class _Rotation:
     number: int
     counters: dict[int, int]
 
+    def beside(self, body: ir.Block) -> list[ir.Operation]:
+        """What the loop does beside its products, in order."""
+        products = (self.first, self.second)
+        moved = OpSet(op for p in products for op in (p.wait, *p.releases))
+        return ops_beside(body, OpSet((*self.early, *self.late)), moved)
+
 
 def _find(loop: ir.Operation) -> _Rotation | None:
     body = loop.regions[0].blocks[0]
@@ -119,10 +126,21 @@ def _find(loop: ir.Operation) -> _Rotation | None:
     common = [release for release in first.releases if release in second.releases]
     if common and min(turn.slots for turn in second.turns) < 2:
         raise Refusal("both products read the only slot of one ring")
-    first.releases = [release for release in first.releases if release not in common]
+    first.releases = [one for one in first.released_at_once() if one not in common]
     early = first.needed_to_issue(body, counters, ())
     late = second.needed_to_issue(body, counters, (second.fence.acc, second.multiply.lhs))
-    return _Rotation(first, second, early, late, number, counters)
+    rotation = _Rotation(first, second, early, late, number, counters)
+    if _is_read_beside(rotation, body):
+        raise Refusal("threads read what the second product does")
+    return rotation
+
+
+def _is_read_beside(rotation: _Rotation, body: ir.Block) -> bool:
+    """Whether what stays in an iteration needs what goes to the next with the second product."""
+    beside = OpSet(rotation.beside(body))
+    gone = (op for op in rotation.late if op not in beside and op not in rotation.early)
+    uses = (use.owner.operation for op in gone for one in op.results for use in one.uses)
+    return any(in_block(user, body) in beside for user in uses)
 
 
 def _carried_number(product: IssuedProduct, body: ir.Block) -> int:
@@ -139,15 +157,11 @@ class _Rewrite(LoopRewrite):
     def __init__(self, loop: ir.Operation, rotation: _Rotation) -> None:
         super().__init__(loop)
         self._rotation = rotation
-        first, second = rotation.first, rotation.second
+        second = rotation.second
         # What the second product takes in registers: carried to where it is issued.
         taken = [second.fence.acc, second.multiply.lhs]
         self._taken = [v for v in taken if is_tile(v) and is_inside(v, loop)]
-        self._between = ops_beside(
-            self._body,
-            OpSet((*rotation.early, *rotation.late)),
-            OpSet(op for p in (first, second) for op in (p.wait, *p.releases)),
-        )
+        self._between = rotation.beside(self._body)
 
     def _iterations(self) -> list[ir.Value]:
         rotation = self._rotation
@@ -209,7 +223,7 @@ class _Rewrite(LoopRewrite):
         return before | dict(zip(self._taken, taken, strict=True))
 
     def _finish_first(self, mapped: dict[ir.Value, ir.Value], *, pending: int) -> None:
-        """Waits for the first product and gives its slots back."""
+        """Waits for the first product and gives back the slots that it alone reads."""
         first = self._rotation.first
         with first.wait.operation.location:
             mapped[first.wait.result] = WgmmaWaitOp.build(

@@ -25,11 +25,12 @@ from tilec.dialects.gpu_tile import (
     WgmmaWaitOp,
 )
 from tilec.dialects.gpu_tile.types import is_buffer
-from tilec.passes.analysis.issue_order import needed_to_issue, ring_turn
+from tilec.passes.analysis.issue_order import is_free, needed_to_issue, ring_turn
 from tilec.passes.rewriting.control import either
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.scalars import less
 from tilec.passes.rewriting.values import replace_op
+from tilec.passes.rewriting.walk import is_of
 
 _ISSUING = (RingWaitOp, WgmmaFenceOp, WgmmaOp)
 """What may move with a product."""
@@ -51,6 +52,13 @@ class IssuedProduct:
         """Whether it adds to nothing that was computed."""
         return starts_from_constant(self.multiply)
 
+    def released_at_once(self) -> list[RingReleaseOp]:
+        """The releases right behind its wait. Others stand behind what else reads the slots."""
+        ops = [view.operation for view in self.wait.operation.block.operations]
+        behind = ops[ops.index(self.wait.operation) + 1 :]
+        until = next((n for n, op in enumerate(behind) if not _lets_release(op)), len(behind))
+        return [release for release in self.releases if release.operation in behind[:until]]
+
     def packing(self) -> list[ir.Operation]:
         """The ops beside it, in order, that only narrow what it takes from registers: they write
         the registers that it reads until it is done."""
@@ -70,6 +78,11 @@ class IssuedProduct:
         """The ops of the body up to its issue that it needs beside the tiles `given`, in order."""
         tiles = [value for value in given if not is_buffer(value)]
         return needed_to_issue([self.multiply.operation], body, counters, tiles, _ISSUING)
+
+
+def _lets_release(op: ir.Operation) -> bool:
+    """Whether a slot may as well be given back in front of an op."""
+    return is_free(op) or is_of(op, RingReleaseOp)
 
 
 def products_of(body: ir.Block) -> list[WgmmaOp]:

@@ -16,7 +16,8 @@ After:    scf.if there is an iteration {
           }
 
 Tensor cores then multiply while threads add: a loop that waits for each product leaves them idle
-as long as it scales and adds, and sets of warps that begin together idle together. Each of the two
+as long as it scales and adds, and sets of warps that begin together idle together. A slot that
+threads read, too, is given back where they have. Each of the two
 products in flight has registers of its own, so the loop has two iterations: sums in flight cannot
 be copied.
 
@@ -111,14 +112,9 @@ class _Rewrite(LoopRewrite):
     ) -> None:
         super().__init__(loop)
         self._product, self._early, self._counters = product, early, counters
-        releases, issued = OpSet(r.operation for r in product.releases), OpSet(early)
-        rest = ops_beside(self._body, issued, OpSet((product.wait.operation, *releases)))
-        slots = OpSet(turn.operation for turn in product.turns)
-        # What registers read of the slots as well stands in front of where they are given back.
-        read = [op for op in rest if op not in issued and slots & OpSet(ops_behind(op.operands))]
-        self._releases = [] if read else list(releases)
-        kept = OpSet((product.wait.operation, *self._releases))
-        self._rest = ops_beside(self._body, issued, kept)
+        self._at_once = [release.operation for release in product.released_at_once()]
+        moved = OpSet((product.wait.operation, *self._at_once))
+        self._rest = ops_beside(self._body, OpSet(early), moved)
 
     def _iterations(self) -> list[ir.Value]:
         flying = self._issue(self._lower, self._inits, 0)
@@ -170,8 +166,8 @@ class _Rewrite(LoopRewrite):
     def _finish(
         self, at: ir.Value, carried: Sequence[ir.Value], flying: ir.Value, *, pending: int
     ) -> list[ir.Value]:
-        """Waits for the product of the iteration at `at`, gives its slots back and does the rest;
-        what the loop carries then."""
+        """Waits for the product of the iteration at `at` and does the rest, having given back the
+        slots that it alone reads; what the loop carries then."""
         product, mapped = self._product, self._mapped(at, carried)
         with product.wait.operation.location:
             kind = product.wait.result.type
@@ -181,7 +177,7 @@ class _Rewrite(LoopRewrite):
                 count = mapped[turn.count]
                 with turn.operation.location:
                     mapped[turn.slot] = RingSlotOp.build(turn.ring, count)
-        for op in (*self._releases, *self._rest):
+        for op in (*self._at_once, *self._rest):
             clone_mapped(op, mapped)
         return [mapped.get(value, value) for value in self._yielded]
 

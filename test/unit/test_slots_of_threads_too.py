@@ -1,0 +1,93 @@
+"""Loops whose products are rotated, and whose threads read the same tiles in shared memory: a slot
+is given back behind all that read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilec
+import tilec.language as tl
+
+STEP = 64
+
+
+@tilec.kernel(grid=lambda c: tl.cdiv(c.shape[0], 64), persistent=True)
+def scaled_and_summed(a: tl.array, b: tl.array, scales: tl.array, c: tl.array):
+    """c[i, j] = the sum over blocks of k of a's and b's products times the block's scale, plus the
+    sum of row i of a."""
+    m = tl.program_id(0) * 64
+    acc = tl.zeros((64, 16), tl.f32)
+    sums = tl.zeros(64, tl.f32)
+    for k in tl.range(0, a.shape[1], 32):
+        x = tl.load(a, (m, k), (64, 32))
+        acc = acc + tl.dot(x, tl.load(b, (k, 0), (32, 16))) * tl.load(scales, k // 32, ())
+        sums = sums + tl.sum(x.to(tl.f32), axis=1)
+    tl.store(c, (m, 0), acc + sums[:, None])
+
+
+@tilec.kernel(grid=lambda o: tl.cdiv(o.shape[0], STEP), persistent=True)
+def two_products(
+    q: tl.array, k: tl.array, v: tl.array, o: tl.array, sums: tl.array, WHAT: tl.const
+):
+    """o = max(q k, 0) v; `sums`: of the rows of k, or of the columns of v."""
+    m = tl.program_id(0) * STEP
+    query = tl.load(q, (m, 0), (STEP, 32))
+    acc = tl.zeros((STEP, 32), tl.f32)
+    total = tl.zeros(32, tl.f32)
+    for n in tl.range(0, v.shape[0], STEP):
+        key, value = tl.load(k, (0, n), (32, STEP)), tl.load(v, (n, 0), (STEP, 32))
+        scores = tl.maximum(tl.dot(query, key), 0.0)
+        if WHAT == "k, first":
+            total = total + tl.sum(key.to(tl.f32), axis=1)
+        acc = tl.dot(scores.to(tl.f16), value, acc)
+        if WHAT == "k":
+            total = total + tl.sum(key.to(tl.f32), axis=1)
+        if WHAT == "v":
+            total = total + tl.sum(value.to(tl.f32), axis=0)
+    tl.store(o, (m, 0), acc)
+    if tl.program_id(0) == 0:
+        tl.store(sums, 0, total)
+
+
+def chosen(kernel: Any, *arguments: Any, **constants: Any) -> list[str]:
+    """What the report says became of matrix instructions, and why."""
+    decisions = kernel.compiled(*arguments, **constants).report["decisions"]
+    about = [d for d in decisions if d["about"] == "matrix instructions"]
+    return [d[key] for d in about for key in ("chosen", "why")]
+
+
+def small(*shape: int) -> np.ndarray:
+    """Integers of which all sums are exact."""
+    return np.random.default_rng(len(shape)).integers(-1, 2, shape).astype(np.float16)
+
+
+def test_sums_of_scaled_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several programs a CTA, a ring that comes round."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    a, b, scales = small(189, 32 * 25), small(32 * 25, 16), small(25).astype(np.float32)
+    c = np.full((189, 16), np.nan, np.float32)
+    kernel = scaled_and_summed.on("emulator:check")
+    kernel(a, b, scales, c)
+    assert "a product under the next one" in chosen(kernel, a, b, scales, c)
+    each = a.astype(float) * np.repeat(scales, 32)
+    np.testing.assert_array_equal(c, each @ b.astype(float) + a.sum(1, dtype=float)[:, None])
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
+@pytest.mark.parametrize("what", ["k, first", "k", "v"])
+def test_two_products(what: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles of the first product, or of the second, which on sm_90a stays where it is then."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    q, k, v = small(150, 32), small(32, STEP * 19 + 8), small(STEP * 19 + 8, 32)
+    o, sums = np.full((150, 32), np.nan, np.float32), np.full(32, np.nan, np.float32)
+    kernel = two_products.on("emulator:check")
+    kernel(q, k, v, o, sums, WHAT=what)
+    if target == "sm_90a":
+        told = "threads read what the second product does" if what == "v" else "rotated"
+        assert told in chosen(kernel, q, k, v, o, sums, WHAT=what)
+    scores = np.maximum(q.astype(float) @ k.astype(float), 0)
+    np.testing.assert_array_equal(o, scores @ v.astype(float))
+    np.testing.assert_array_equal(sums, (v if what == "v" else k.T).sum(0, dtype=float))
