@@ -99,7 +99,7 @@ char *@name@_explain(tilec_error error, char *text, size_t size) {
       "another number of dimensions",
       "an address that the kernel was not compiled for",
       "a size that the kernel was not compiled for",
-      "a stride that the kernel was not compiled for",
+      "a stride that the kernel was not compiled for, or 0 where it writes",
       "too large for 32-bit indices",
       "the copy engine cannot address it",
       "sizes or a grid beyond 32-bit indices",
