@@ -165,6 +165,12 @@ def test_what_is_no_ptx(tilec_command, tmp_path: Path) -> None:
     foo = tilec_command("check", "-", stdin="\nfoo")
     assert foo.code == 1
     assert foo.errors.startswith("<stdin>:2:1: error: unexpected `foo`")
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text("import tilec\n")
+    python = tilec_command("check", str(kernel))
+    assert python.errors.splitlines()[1:] == [
+        "help: this checks PTX; `tilec run --check FILE.py` checks kernels as they run"
+    ]
     unknown = LATE.replace("cp.async.commit_group", "frobnicate.u32 %r1, %r2")
     path = tmp_path / "k.ptx"
     path.write_text(unknown)

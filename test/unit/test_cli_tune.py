@@ -143,6 +143,16 @@ def test_mistakes(
     assert message.replace("{}", source) in capsys.readouterr().err
 
 
+def test_a_file_without_a_tuned_kernel(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "plain.py"
+    path.write_text(
+        "import tilec\nimport tilec.language as tl\n\n\n@tilec.kernel(grid=1)\ndef fill(y):\n"
+        "    tl.store(y, 0, tl.zeros(8, tl.f32))\n"
+    )
+    assert main(["tune", str(path)]) == 1
+    assert "fill has no candidates to choose from: write @tilec.aut" in capsys.readouterr().err
+
+
 def test_long_phases_say_how_much_time_is_left(
     gpu: SimulatedGpu, source: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

@@ -106,7 +106,9 @@ def _load(path: str) -> Program:
         return load(text)
     except PtxError as error:
         message = str(error).removeprefix(f"PTX line {error.ptx_line}: ")
-        raise CompileError(message, Location(name, error.ptx_line)) from None
+        notes = ("help: this checks PTX; `tilec run --check FILE.py` checks kernels as they run",)
+        is_python = name.endswith(".py")
+        raise CompileError(message, Location(name, error.ptx_line), notes * is_python) from None
 
 
 def _entry(program: Program, arguments: argparse.Namespace) -> str:

@@ -80,10 +80,11 @@ def _kernel(path: str, name: str | None) -> TunedKernel[...]:
     """The tuned kernel of a file. CompileError where it has none of that name."""
     every = kernels_of(load_file(path), path)
     tuned = {key: kernel for key, kernel in every.items() if isinstance(kernel, TunedKernel)}
-    if name in every and name not in tuned:
+    untuned = [key for key in every if key not in tuned]
+    if name in untuned or (name is None and untuned and not tuned):
         raise CompileError(
-            f"{name} has no candidates to choose from: write @tilec.autotune(...) above its "
-            "@tilec.kernel; of tl.auto the compiler chooses without measuring"
+            f"{name or untuned[0]} has no candidates to choose from: write @tilec.autotune(...) "
+            "above its @tilec.kernel; of tl.auto the compiler chooses without measuring"
         )
     return picked(tuned, path, name)
 
