@@ -189,3 +189,14 @@ def test_what_has_no_gradient_says_so() -> None:
     vector = torch.randn(8, requires_grad=True)
     with pytest.raises(ArgumentError, match="give vectors a dimension of size 1"):
         matmul(a, vector).sum().backward()
+
+
+def test_autocast_changes_no_dtype() -> None:
+    """Of calls and of compiled ones; dtypes that do not go together are told."""
+    a, b = torch.randn(5, 8), torch.randn(8, 6)
+    compiled = torch.compile(matmul, backend="aot_eager", fullgraph=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        for function in (matmul, tilec.ops.matmul, compiled):
+            torch.testing.assert_close(function(a, b), a.double().matmul(b.double()).float())
+        with pytest.raises(ArgumentError, match="argument 'b': expected dtype bf16 like 'a', foun"):
+            tilec.ops.matmul((a @ b).T, a)
