@@ -152,10 +152,10 @@ def _divide_ahead(loop: ir.Operation) -> None:
     body = loop.regions[0].blocks[0]
     counted, divisions = [body.arguments[0]], list[ir.Operation]()
     for op in (view.operation for view in body.operations):
-        if op.name in ("arith.divui", "arith.remui") and op.operands[0] in counted:
-            if not is_inside(op.operands[1], loop):
-                divisions.append(op)
-                counted.append(op.results[0])
+        divides = op.name in ("arith.divui", "arith.remui") and op.operands[0] in counted
+        if divides and not is_inside(op.operands[1], loop):
+            divisions.append(op)
+            counted.append(op.results[0])
     loads = of_kind(body.operations, LoadOp)
     if not divisions or not loads:
         return
