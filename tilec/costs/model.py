@@ -81,7 +81,7 @@ def predict(work: Work, machine: Machine) -> Prediction:
     moved += (rates.written - 1) * work.written_bytes
     moved += _read_again(work, occupancy, machine)
     memory = moved / (rate * (1 if work.has_engine else rates.dram_threads))
-    memory *= _unevenness(work, machine)
+    memory *= _unevenness(work, occupancy, machine)
     memory *= 1 + (rates.short_pieces * LINE_BYTES / work.piece_bytes if work.piece_bytes else 0)
     us = max(busy, memory) + rates.unhidden * min(busy, memory)
     if memory > busy:
@@ -138,11 +138,12 @@ def _gather(work: Work, machine: Machine) -> float:
     return rates.gather * work.meetings + work.sent_bytes / rate
 
 
-def _unevenness(work: Work, machine: Machine) -> float:
-    """How much longer DRAM needs because multiprocessors without a CTA are among others."""
+def _unevenness(work: Work, occupancy: int, machine: Machine) -> float:
+    """How much longer DRAM needs because multiprocessors without a CTA are among others: in the
+    last round, or in the only one."""
     all_of_them = machine.multiprocessors
     idle = -work.programs % all_of_them
-    if not work.has_engine:
+    if not work.has_engine or all_of_them < work.programs <= occupancy * all_of_them:
         return 1.0
     if work.programs > all_of_them:
         return 1 + machine.rates.uneven * idle / work.programs
