@@ -67,8 +67,8 @@ MOST_CTAS = 4
 MOST_SHARED = 1.5
 """Times the shortest so far that a tile may take whose clusters, which load less, are tried."""
 MOST_SPLITS = 64
-"""Parts of k, each written and read again; `_splits` stops where their programs fill the device. With
-128 the second kernel took longer (bf16 48 x 48 x 137546, H200)."""
+"""Parts of k, each written and read again; `_splits` stops where their programs fill the device. Of
+128 the sum took longer (bf16 48 x 48 x 137546, H200)."""
 MOST_PARTS = 1024
 """Of the sums of a batch: as many programs fill any device several times."""
 TAIL_PARTS = (2, 3, 4, 6, 8)

@@ -42,8 +42,8 @@ KEPT = {
     "prepared_overlap",
 }
 """What is not fitted: counts of the device and of compiled code, what clocks of a card do over many
-rounds, which short runs do not show, and when to copy operands, and what computing them hides, which
-no tile's time says."""
+rounds, which short runs do not show, and when to copy operands, and what computing them hides,
+which no tile's time says."""
 PARTS = {"tensor_efficiency", "warp_mma_speed", "dram_efficiency", "dram_threads"}
 """Rates that are parts of something, so at most 1."""
 SHIFTED = "shifted"

@@ -13,9 +13,9 @@ groups of 0 to 168 rows, 216 x 7192, took 119 us, 122 by prediction, 109 if L2 r
 as for tiles of a large product. `engine_bytes`: 1 to 20 CTAs got 96 to 102. `thin_row`: 8 columns
 across k took 960 clocks for 64 rows, 1440 to 1770 for 128. `dram_efficiency`, `even_cluster` and
 `clustered` are from earlier records (`decode-h200-*.json`, `tile-choices-h200-*.json`), that of
-eight from fp8 352 x 1120 x 11856 and bf16 544 x 544 x 323397 by 15 clusters, which took 1.4 times as
-long as predicted, a second round: two H200s; copies pay
-about where a product takes 20 us without them (a copy of 4097 x 4097 elements of 2 bytes takes 23).
+eight from fp8 352 x 1120 x 11856 and bf16 544 x 544 x 323397 by 15 clusters, which took 1.4 times
+as long as they should, a second round; copies pay about where a product takes 20 us without them (a
+copy of 4097 x 4097 elements of 2 bytes takes 23).
 `between_products`, `overlap`, `handed_on` and `straggling` were fitted to 356 timings of 24
 launches of attention and recurrences (`auto-tiles-h200-*.json`), `functions` is the rate that the
 CUDA C++ Programming Guide states.
