@@ -41,15 +41,15 @@ an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) take
    the next turn would wait for them. A turn of the unrolled loop begins with its own loads. So do
    those of loops that begin and end where memory says, if they take one row after the other: what
    has few is done with what is left, which loads no more than it needs, or a row or two.
-Does not handle: such tiles in loops of products or of gathers in turn; loops over programs
-without rings, or whose programs two sets of warps take in turn; loads in branches; what other roles
-load; beside rings, gathers and loads at addresses that are loaded. Without roles, large tiles, of
-which the programs of a multiprocessor have enough under way (rows in tiles of 8192 elements: 0.97
-to 1.07 times as fast); loops that begin and end where memory says, maybe soon, in steps of several
-(rows of sparse matrices: 0.60 to 1.04). One that only ends there qualifies (parts of split
-attention, joined in 3.1 us for 6.0). Loops along rows of arrays that a tile holds, which go round once (cross-entropy of
-14460 rows of 128: 4.4 us for 6.6, of 200000 of 160 62 for 72); where memory says how long rows are,
-some may be long (one of 20000 elements among 60000 takes 167 us for 90, H200).
+Does not handle: such tiles in loops of products or of gathers in turn; loops over programs without
+rings, or whose programs two sets of warps take in turn; loads in branches; what other roles load;
+beside rings, gathers and loads at addresses that are loaded. Without roles, large tiles, of which
+the programs of a multiprocessor have enough under way (rows in tiles of 8192 elements: 0.97 to 1.07
+times as fast); loops that begin and end where memory says, maybe soon, in steps of several (rows of
+sparse matrices: 0.60 to 1.04). One that only ends there qualifies (parts of split attention, joined
+in 3.1 us for 6.0). Loops along rows of arrays that a tile holds, which go round once (cross-entropy
+of 14460 rows of 128: 4.4 us for 6.6, of 200000 of 160 62 for 72); where memory says how long rows
+are, some may be long (one of 20000 elements among 60000 takes 167 us for 90, H200).
 """
 
 from __future__ import annotations
