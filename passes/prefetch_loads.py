@@ -39,17 +39,18 @@ an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) take
 5. Past the last iteration the same tiles are loaded again: no access is wild, and nobody uses them.
 6. Tiles whose elements come one by one in less than a register are not carried: packing them for
    the next turn would wait for them. A turn of the unrolled loop begins with its own loads. So do
-   those of loops that begin and end where memory says, if they take one row after the other: what
-   has few is done with what is left, which loads no more than it needs, or a row or two.
+   those of loops that begin and end where memory says, if they go by numbers, and wait twice for
+   each row: what has few rows is done with what is left, which loads a row or two in vain.
 Does not handle: such tiles in loops of products or of gathers in turn; loops over programs without
 rings, or whose programs two sets of warps take in turn; loads in branches; what other roles load;
 beside rings, gathers and loads at addresses that are loaded. Without roles, large tiles, of which
 the programs of a multiprocessor have enough under way (rows in tiles of 8192 elements: 0.97 to 1.07
-times as fast); loops that begin and end where memory says, maybe soon, in steps of several (rows of
-sparse matrices: 0.60 to 1.04). One that only ends there qualifies (parts of split attention, joined
-in 3.1 us for 6.0). Loops along rows of arrays that a tile holds, which go round once (cross-entropy
-of 14460 rows of 128: 4.4 us for 6.6, of 200000 of 160 62 for 72); where memory says how long rows
-are, some may be long (one of 20000 elements among 60000 takes 167 us for 90, H200).
+times as fast); loops that begin and end where memory says, maybe soon, and do not go by numbers
+(rows of sparse matrices: 0.60 to 1.04). One that only ends there qualifies (parts of split
+attention, joined in 3.1 us for 6.0). Loops along rows of arrays that a tile holds, which go round
+once (cross-entropy of 14460 rows of 128: 4.4 us for 6.6, of 200000 of 160 62 for 72); where memory
+says how long rows are, some may be long (one of 20000 elements among 60000 takes 167 us for 90,
+H200).
 """
 
 from __future__ import annotations
@@ -65,7 +66,6 @@ from tilec.dialects.op import TileOp
 from tilec.dialects.tile import ArrayOp, LoadOp
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.dependence import ops_behind
-from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.analysis.register_pressure import most_live_registers, tiles_apart
 from tilec.passes.contract import Level, PassContext, kernel_pass
@@ -82,6 +82,7 @@ from tilec.passes.copies.loads_ahead import (
 from tilec.passes.demands.kernels import HOLDS_ROWS, teams_of
 from tilec.passes.layouts.components import tile_bytes
 from tilec.passes.programs.program_relations import have_uneven_loops, read_their_length
+from tilec.passes.rewriting.free_ops import is_one_element
 from tilec.passes.rewriting.loops import find_loops, is_inside, is_program_loop
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.unrolling import unroll, write_out
@@ -167,12 +168,16 @@ def _times(
     if _multiplies(loop) or _lead_on(found):
         return 0 if apart else 1
     small = sum(tile_bytes(load.results[0]) for load in found.loads) <= LITTLE_BYTES
-    ends_soon = soon and constant_of(loop.operands[2]) != 1
-    if not small or ends_soon or not _is_alone(loop):
+    if not small or (soon and not _goes_by_numbers(found)) or not _is_alone(loop):
         return 0
     ahead = iterations_at_once if apart or soon else iterations_ahead
     times = ahead(found, room, held, context.target)
     return times if times > 1 else 0
+
+
+def _goes_by_numbers(found: AheadLoads) -> bool:
+    """Whether each iteration waits for numbers that say what else it loads, as of a row."""
+    return any(is_one_element(op) for op in found.addresses if isinstance(op.opview, ArrayOp))
 
 
 def _lead_on(found: AheadLoads) -> bool:
