@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from mlir import ir
 
+from tilec.dialects.def_use import constant_attribute
 from tilec.passes.rewriting.control import either, for_loop
 from tilec.passes.rewriting.loops import clone_mapped, terminator
-from tilec.passes.rewriting.scalars import binary, less
+from tilec.passes.rewriting.scalars import binary, constant, less
 
 
 def unroll(loop: ir.Operation, times: int) -> ir.Operation:
@@ -18,7 +19,7 @@ def unroll(loop: ir.Operation, times: int) -> ir.Operation:
     lower, upper, step, *inits = loop.operands
     body = loop.regions[0].blocks[0]
     with ir.InsertionPoint(loop), loop.location:
-        span = binary("arith.muli", step, times)
+        span = _steps(step, times)
         # Up to the counter behind the last one. Rounded towards zero, so that a loop without
         # iterations has none in either part.
         left = binary("arith.addi", binary("arith.subi", upper, lower), step)
@@ -43,7 +44,7 @@ def write_out(
     lower, upper, step, *inits = loop.operands
 
     def after(number: int) -> ir.Value:
-        return binary("arith.addi", lower, binary("arith.muli", step, number)) if number else lower
+        return binary("arith.addi", lower, _steps(step, number)) if number else lower
 
     def iterations(least: int, most: int) -> Sequence[ir.Value]:
         counters = [after(number) for number in range(most)]
@@ -65,6 +66,14 @@ def write_out(
     for old, new in zip(loop.results, results, strict=True):
         old.replace_all_uses_with(new)
     loop.erase()
+
+
+def _steps(step: ir.Value, number: int) -> ir.Value:
+    """So many steps: a constant if one is, as offsets from one value tell tiles apart."""
+    known = constant_attribute(step)
+    if isinstance(known, ir.IntegerAttr):
+        return constant(step.type, known.value * number)
+    return binary("arith.muli", step, number)
 
 
 def _one(

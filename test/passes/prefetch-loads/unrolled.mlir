@@ -10,12 +10,11 @@
 !w = tensor<256xf32, #gpu_tile.layout<"T(32):(8@0) V(8):(1@0)">>
 
 // CHECK-LABEL: func.func @walk(
-// CHECK: %[[SPAN:.*]] = arith.muli %c3, %c8
 // CHECK: %[[WAY:.*]] = arith.subi %[[N:.*]], %[[P:.*]] : index
 // CHECK: %[[BEHIND:.*]] = arith.addi %[[WAY]], %c3
 // CHECK: %[[LEFT:.*]] = arith.subi %[[BEHIND]], %c1
-// CHECK: %[[TURNS:.*]] = arith.divsi %[[LEFT]], %[[SPAN]]
-// CHECK: %[[ALL:.*]] = arith.muli %[[TURNS]], %[[SPAN]]
+// CHECK: %[[TURNS:.*]] = arith.divsi %[[LEFT]], %c24
+// CHECK: %[[ALL:.*]] = arith.muli %[[TURNS]], %c24
 // CHECK: %[[END:.*]] = arith.addi %[[P]], %[[ALL]]
 // CHECK: %[[ANY:.*]] = arith.cmpi slt, %[[P]], %[[END]]
 // CHECK: %[[FIRST:.*]]:8 = scf.if %[[ANY]]
@@ -23,8 +22,8 @@
 // CHECK-NOT: "tile.load"
 // CHECK: } else {
 // CHECK-NOT: "tile.load"
-// CHECK: %[[MAIN:.*]]:9 = scf.for %[[I:.*]] = %[[P]] to %[[END]] step %[[SPAN]] iter_args(%[[H:.*]] = %{{.*}}, %[[A:.*]] = %[[FIRST]]#0, %[[B:.*]] = %[[FIRST]]#1,
-// CHECK: %[[LATER:.*]] = arith.addi %[[I]], %[[SPAN]]
+// CHECK: %[[MAIN:.*]]:9 = scf.for %[[I:.*]] = %[[P]] to %[[END]] step %c24 iter_args(%[[H:.*]] = %{{.*}}, %[[A:.*]] = %[[FIRST]]#0, %[[B:.*]] = %[[FIRST]]#1,
+// CHECK: %[[LATER:.*]] = arith.addi %[[I]], %c24
 // CHECK: %[[MORE:.*]] = arith.cmpi slt, %[[LATER]], %[[END]]
 // CHECK: %[[AT:.*]] = arith.select %[[MORE]], %[[LATER]], %[[I]]
 // CHECK: %[[NEXT:.*]] = "tile.load"(%arg0, %[[AT]], %c0)
