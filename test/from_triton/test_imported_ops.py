@@ -414,3 +414,18 @@ def test_volatile_loads_see_what_others_write(target: str) -> None:
     kernel_of("volatile")[3](x, come, out, 11)
     assert come[0] == 3
     np.testing.assert_array_equal(out, np.tile(np.where(np.arange(16) < 11, x, -5), (3, 1)))
+
+
+def test_places_of_extremes(target: str) -> None:
+    """Of equals the lower; where nothing is a number, some place of the row."""
+    x = RNG.integers(-3, 3, (8, 64)).astype(np.float32)
+    x[2], x[3, 1:] = -np.inf, -np.inf
+    rows, columns = np.full(8, -1, np.int32), np.full(64, -1, np.int32)
+    kernel_of("places")[1](x, rows, columns)
+    np.testing.assert_array_equal(rows, x.argmax(axis=1))
+    np.testing.assert_array_equal(columns, x.argmin(axis=0))
+    x[2] = np.nan
+    kernel_of("places")[1](x, rows, columns)
+    assert 0 <= rows[2] < 64
+    others = np.arange(8) != 2
+    np.testing.assert_array_equal(rows[others], x[others].argmax(axis=1))
