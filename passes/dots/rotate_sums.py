@@ -39,7 +39,6 @@ from tilec.dialects.gpu_tile.role import ctas_per_sm, entry_registers, total_war
 from tilec.dialects.gpu_tile.types import is_buffer, layout_of
 from tilec.dialects.types import bit_width, element
 from tilec.hardware.sizes import WORD_BYTES
-from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.issue_order import constant_steps, ops_beside
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
