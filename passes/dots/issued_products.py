@@ -16,6 +16,7 @@ from tilec.dialects.def_use import (
     only_user,
 )
 from tilec.dialects.gpu_tile import (
+    BufferView,
     ConvertLayoutOp,
     RingReleaseOp,
     RingSlotOp,
@@ -53,11 +54,22 @@ class IssuedProduct:
         return starts_from_constant(self.multiply)
 
     def released_at_once(self) -> list[RingReleaseOp]:
-        """The releases right behind its wait. Others stand behind what else reads the slots."""
+        """The releases right behind its wait of slots that nothing else reads. Others stay behind
+        what does, which may stand in front of the wait and goes behind it with the rest."""
         ops = [view.operation for view in self.wait.operation.block.operations]
         behind = ops[ops.index(self.wait.operation) + 1 :]
         until = next((n for n, op in enumerate(behind) if not _lets_release(op)), len(behind))
-        return [release for release in self.releases if release.operation in behind[:until]]
+        found = [release for release in self.releases if release.operation in behind[:until]]
+        return [release for release in found if self._reads_alone(release.slot)]
+
+    def _reads_alone(self, slot: ir.Value) -> bool:
+        users = [use.owner.operation for use in slot.uses]
+        return all(
+            self._reads_alone(user.results[0])
+            if is_of(user, BufferView)
+            else user == self.multiply.operation or is_of(user, RingReleaseOp)
+            for user in users
+        )
 
     def packing(self) -> list[ir.Operation]:
         """The ops beside it, in order, that only narrow what it takes from registers: they write
