@@ -431,6 +431,8 @@ def test_wgmma_without_swizzle(kind: str, dtype: np.dtype, k: int, result: str, 
         "FILLED: fence.proxy.async.shared::cta; bar.sync 0; setp.eq.u32 %p2, %r1, 9999;"
         f"shr.u32 %r10, %r2, 4; cvt.u64.u32 %rd10, %r10; or.b64 %rd10, %rd10, "
         f"{lbo >> 4 << 16 | sbo >> 4 << 32}; add.s64 %rd11, %rd10, {b_start >> 4};"
+        # One warp comes by another way, which stands behind: warps of a group need not keep step.
+        "shr.u32 %r88, %r1, 5; setp.eq.u32 %p6, %r88, 2; @%p6 bra DETOUR;\nMEET: "
         "wgmma.fence.sync.aligned;"
         f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.{result}.{kind}.{kind} {{{names}}}, %rd10, %rd11, "
         f"%p2{extra}; wgmma.mma_async.sync.aligned.m64n{n}k{k}.{result}.{kind}.{kind} {{{names}}}, "
@@ -439,6 +441,7 @@ def test_wgmma_without_swizzle(kind: str, dtype: np.dtype, k: int, result: str, 
     )
     for i in range(registers):
         body += f"st.global.b32 [%rd5+{4 * i}], %r{20 + i};"
+    body += "ret;\nDETOUR: mov.u32 %r89, %r88; bra MEET;"
     out = np.zeros((128, registers), np.uint32)
     run = kernel(body).run("k", 1, 128, [NO_MAP, image, out], mode=mode)
     assert errors(run) == []

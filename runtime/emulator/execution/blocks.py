@@ -10,7 +10,7 @@ from tilec.runtime.emulator.checking.register_checker import accesses_of, watche
 from tilec.runtime.emulator.execution import forms
 from tilec.runtime.emulator.execution.forms import Filled, Form, Snippet, form_of
 from tilec.runtime.emulator.execution.machine import Machine
-from tilec.runtime.emulator.instructions.control import needs_whole_warp
+from tilec.runtime.emulator.instructions.control import begins_products, needs_whole_warp
 from tilec.runtime.emulator.instructions.memory import SYNCHRONISING
 from tilec.runtime.emulator.instructions.opcodes import emit, is_control
 from tilec.runtime.emulator.reading.instruction import Entry, Instruction, Symbol
@@ -166,7 +166,9 @@ class BlockCompiler:
         while where < len(instructions):
             instruction = instructions[where]
             if where > start and (
-                where in self.leaders or (lanes and needs_whole_warp(instruction))
+                where in self.leaders
+                or begins_products(instruction)
+                or (lanes and needs_whole_warp(instruction))
             ):
                 break
             filled = None if lanes else self._filled(instruction)

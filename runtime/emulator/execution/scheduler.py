@@ -16,6 +16,7 @@ from tilec.runtime.emulator.execution.polling import Polling
 from tilec.runtime.emulator.instructions.barrier import CtaBarriers
 from tilec.runtime.emulator.instructions.cluster import ClusterBarriers
 from tilec.runtime.emulator.instructions.control import (
+    begins_products,
     is_cluster_barrier,
     needs_whole_warp,
 )
@@ -262,10 +263,10 @@ class Scheduler:
                 break
             ran = True
             rectangle = piece.rectangle
-            if rectangle is None:
+            if not met and not (rectangle is not None and rectangle.has_groups):
                 instruction = machine.entry.instructions[pc]
-                waits = needs_whole_warp(instruction) and not met
-                if waits and not self._converged(pc, piece, instruction):
+                whole = needs_whole_warp if rectangle is None else begins_products
+                if whole(instruction) and not self._converged(pc, piece, instruction):
                     return
             met = False
             function, block = self.blocks.get(pc, rectangle)

@@ -118,6 +118,10 @@ _WARP_OPCODES = {
 }  # fmt: skip
 
 
+WARPGROUP = 4
+"""Warps that multiply together (PTX ISA 9.0, "wgmma")."""
+
+
 def member_mask_operand(instruction: Instruction) -> int | None:
     """The position of the member mask among the operands, None where all lanes must come."""
     if instruction.opcode in ("shfl", "vote", "match", "redux", "elect"):
@@ -139,6 +143,12 @@ def needs_whole_warp(instruction: Instruction) -> bool:
         form = form_of_barrier(instruction)
         return form is not None and form.aligned
     return False
+
+
+def begins_products(instruction: Instruction) -> bool:
+    """Whether products of a warpgroup begin here, which its warps reach one by one and this
+    emulator does for all of them at once."""
+    return instruction.opcode == "wgmma" and "fence" in instruction.modifiers
 
 
 def member_mask(instruction: Instruction) -> Immediate | Register:

@@ -25,6 +25,11 @@ class Rectangle:
     cta1: int
 
     @property
+    def has_groups(self) -> bool:
+        """Whether it is of whole groups of four warps."""
+        return self.warp0 % 4 == 0 == self.warp1 % 4
+
+    @property
     def slices(self) -> tuple[slice, slice]:
         return slice(self.warp0, self.warp1), slice(self.cta0, self.cta1)
 
