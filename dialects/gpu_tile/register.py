@@ -41,6 +41,26 @@ class ConvertLayoutOp(Op, name="convert_layout", pure=True, moves=True):
         return _check_layouts([self.src, self.result])
 
 
+class ScaleOp(Op, name="scale", pure=True, one_layout=True, in_thread=True):
+    """A tile of sums times factors, by warps of which some thread has a factor that is not one;
+    the others keep the sums, which are the same.
+
+    Example:
+        %y = "gpu_tile.scale"(%x, %f) : (tensor<64x32xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,4):(1@1,8@0,8@1)">>, tensor<64x32xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,4):(1@1,8@0,8@1)">>) -> tensor<64x32xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,4):(1@1,8@0,8@1)">>
+    """
+
+    sums = Operand(TILE)
+    factors = Operand(TILE)
+    result = Result(TILE)
+
+    def check(self) -> str | None:
+        if not self.sums.type == self.factors.type == self.result.type:
+            return "operands and result must have one type"
+        if element(self.sums) != ir.F32Type.get():
+            return f"sums are f32, found {element(self.sums)}"
+        return _check_layouts([self.result])
+
+
 class ShiftVectorsOp(
     Op, name="shift_vectors", pure=True, one_layout=True, in_thread=True, moves=True
 ):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+
 from mlir import ir
 
+from tilec.dialects.gpu_tile import ScaleOp
+from tilec.dialects.predicates import predicate_attribute
 from tilec.dialects.types import bit_width, element, is_tile, number_type
 from tilec.passes.analysis.coordinates import COORDINATE, clamped
-from tilec.passes.lower_to_nvvm.access import elements_of, vector_of
+from tilec.passes.lower_to_nvvm.access import call_intrinsic, elements_of, vector_of
 from tilec.passes.lower_to_nvvm.state import Lowering
-from tilec.passes.rewriting.scalars import create
+from tilec.passes.rewriting.control import either
+from tilec.passes.rewriting.scalars import binary, constant, create
 
 
 def lower_elementwise(op: ir.Operation, state: Lowering) -> None:
@@ -29,6 +34,23 @@ def lower_elementwise(op: ir.Operation, state: Lowering) -> None:
     for number, result in enumerate(op.results):
         registers = [row[number] for row in rows]
         state.values[result] = registers if is_tile(result) else registers[0]
+
+
+def lower_scale(op: ScaleOp, state: Lowering) -> None:
+    """Multiplies where a vote of the warp says so: it has one answer, as its branch wants."""
+    sums, factors = state.registers(op.sums), state.registers(op.factors)
+    one = constant(sums[0].type, 1.0)
+    unlike = predicate_attribute("arith.cmpf", "une")
+    distinct = dict.fromkeys(factors)
+    others = [create("arith.cmpf", [x, one], state.i1, predicate=unlike) for x in distinct]
+    own = functools.reduce(functools.partial(binary, "arith.ori"), others)
+    lanes = state.i32_constant(-1)
+    (grew,) = call_intrinsic("llvm.nvvm.vote.any.sync", [lanes, own], [state.i1])
+    state.values[op.result] = either(
+        grew,
+        lambda: [binary("arith.mulf", *pair) for pair in zip(sums, factors, strict=True)],
+        lambda: sums,
+    )
 
 
 def lower_constant(op: ir.Operation, state: Lowering) -> None:
@@ -96,6 +118,7 @@ def lower_extract(op: ir.Operation, state: Lowering) -> None:
 
 
 RULES = {
+    ScaleOp: lower_scale,
     "arith.constant": lower_constant,
     "arith.truncf": lower_truncf,
     "arith.index_cast": lower_index_cast,

@@ -30,6 +30,7 @@ FOR_PASSES = {
     "release_tensor_memory": "what a kernel that has tensor memory does at its end",
     "reserve_tensor_memory": "what a kernel that has tensor memory does at its start",
     "reshape_view": "the halves of a reshape that crosses threads",
+    "scale": "a multiplication that warps skip where it changes nothing",
     "scan_carry": "the halves of a scan across warps",
     "shift_vectors": "what a load beside an aligned place is made of",
     "tma_pair_multicast": "what pairs of a cluster load alike, where `cluster=` asks for several",

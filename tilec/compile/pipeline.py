@@ -53,6 +53,7 @@ from tilec.passes.send_sums import send_sums
 from tilec.passes.share_copies import share_copies
 from tilec.passes.simplify import simplify
 from tilec.passes.sink_scalars import sink_scalars
+from tilec.passes.skip_scaling import skip_scaling
 from tilec.passes.specialize_warps import specialize_warps
 from tilec.passes.split_atomics import split_atomics
 from tilec.passes.split_conversions import split_conversions
@@ -104,6 +105,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     rotate_dots,
     overlap_mma,
     delay_waits,
+    skip_scaling,
     prefetch_loads,
     # What a set of warps does is whole by now: there may be a second set that does the same.
     alternate_programs,

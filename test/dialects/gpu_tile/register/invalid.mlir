@@ -252,3 +252,20 @@ func.func @shift_without_layout(%x: tensor<64xf32>) {
   %z = "gpu_tile.shift_vectors"(%x, %x) {axis = 0 : i32, first = 1 : i32, width = 2 : i32} : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
   return
 }
+
+// -----
+!x = tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+!y = tensor<64xf32, #gpu_tile.layout<"T(32):(1@0) V(2):(32@0)">>
+func.func @scale_in_two_layouts(%x: !x, %y: !y) {
+  // expected-error @below {{'gpu_tile.scale' op operands and result must have one type}}
+  %z = "gpu_tile.scale"(%x, %y) : (!x, !y) -> !x
+  return
+}
+
+// -----
+!x = tensor<64xf16, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+func.func @scale_halves(%x: !x) {
+  // expected-error @below {{'gpu_tile.scale' op sums are f32, found f16}}
+  %z = "gpu_tile.scale"(%x, %x) : (!x, !x) -> !x
+  return
+}

@@ -61,3 +61,10 @@ func.func @shift_vectors(%a: !wide, %b: !wide) -> !wide {
   %y = "gpu_tile.shift_vectors"(%a, %b) {axis = 0 : i32, first = 3 : i32, width = 4 : i32} : (!wide, !wide) -> !wide
   return %y : !wide
 }
+
+// CHECK-LABEL: @scale
+func.func @scale(%sums: !wide, %factors: !wide) -> !wide {
+  // CHECK: "gpu_tile.scale"(%{{.*}}, %{{.*}}) : (tensor<256xf32, {{.*}}>, tensor<256xf32, {{.*}}>) -> tensor<256xf32, {{.*}}>
+  %y = "gpu_tile.scale"(%sums, %factors) : (!wide, !wide) -> !wide
+  return %y : !wide
+}
