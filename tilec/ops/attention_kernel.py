@@ -26,6 +26,9 @@ itself."""
 LEAST = 1e-30
 """What a sum of weights is taken for where it is 0, of a query that sees no key; else it is at
 least about 1, the highest weight."""
+BEHIND = 8
+"""Of a query's highest score, the most that what is taken for it may be behind: weights are up to
+2^8 then, and what was added up need not be scaled for each higher score."""
 NARROW_SHIFT = 8
 """Weights of fp8 are 2^8 times as large, which sums of weights are, too: f8e4m3 ends at 448, and
 begins at 2^-9."""
@@ -53,7 +56,11 @@ def attend(
         score = tl.tanh(score * bend, approx=True)
     if visible is not None:
         score = tl.where(visible, score, -tl.inf)
-    higher = tl.maximum(highest, tl.max(score, 1) * factor)
+    higher = tl.max(score, 1) * factor
+    if value.dtype.bits == 8:  # whose weights have no room above
+        higher = tl.maximum(highest, higher)
+    else:
+        higher = tl.where(higher > highest + BEHIND, higher, highest)
     weight = tl.exp2(score * factor - (higher - shift(value))[:, None], approx=True)
     shrink = tl.exp2(highest - higher, approx=True)
     total = total * shrink + tl.sum(weight, 1)
