@@ -14,6 +14,7 @@ from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.hardware.sizes import WORD_BITS
 from tilec.passes.layouts.op_costs import FUNCTIONS, is_approximate
+from tilec.passes.rewriting.loops import terminator
 
 _FUNCTIONS: Mapping[str, int] = {
     "math.exp": 2,
@@ -172,9 +173,21 @@ def _is_computed(value: ir.Value, block: ir.Block) -> bool:
             if one.owner == block:
                 return True
             continue
-        if op.block != block:
+        if op.block != block and not any(op.block == inner for inner in _branches(block)):
             continue
         if isinstance(op.opview, tile.DotOp):
             return True
         left += list(op.operands)
+        if op.name == "scf.if":
+            left += [v for region in op.regions for v in terminator(region.blocks[0]).operands]
     return False
+
+
+def _branches(block: ir.Block) -> Iterator[ir.Block]:
+    """The blocks of a block's branches, and of theirs."""
+    for view in block.operations:
+        if view.operation.name == "scf.if":
+            for region in view.operation.regions:
+                for inner in region.blocks:
+                    yield inner
+                    yield from _branches(inner)

@@ -168,11 +168,14 @@ def _rule_of(function: ir.Operation, parameters: Sequence[Parameter]) -> GridRul
 @dataclass
 class _Loop:
     """A loop body, or the code outside all loops, as far as it is read: its `work` but for what
-    `Body` has beside it, and the registers of the sums that it holds at once. `crossed`: reductions
+    `Body` has beside it, and the registers of the sums that it holds at once; of so many
+    `products`. `handed`: registers of their left operands that are computed. `crossed`: reductions
     and scans of a number for each row of products, of more rows than a warpgroup has."""
 
     work: LoopWork
+    products: int = 0
     sums: int = 0
+    handed: int = 0
     crossed: int = 0
     loaded: dict[str, int] = field(default_factory=dict)
     fills: list[Fill] = field(default_factory=list)
@@ -241,8 +244,11 @@ def _visit(
                     _visit(inner, around, found)
         else:
             _look(op, loop, found)
-    found.accumulators = max(found.accumulators, loop.sums)
     work = loop.work
+    # Of warpgroups' products the second of two runs under the next iteration's work.
+    work.is_rotated = loop.products <= 2 or work.unit is not Unit.WARPGROUPS
+    sums = loop.sums + (loop.handed if work.is_rotated else 0)
+    found.accumulators = max(found.accumulators, sums)
     work.line_bytes = work.global_bytes
     if work.flops:
         work.exchanges, work.crossed = 0, loop.crossed
@@ -363,14 +369,15 @@ def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
     work.flops = {**work.flops, kind: flops}
     work.unit = unit if work.unit is Unit.WARPS else work.unit
     work.columns += columns_of(m, n, unit)
+    in_registers = unit is Unit.WARPGROUPS and source_of(dot.lhs) is None
     work.shared_bytes += shared_traffic(m, n, _bytes(dot.lhs), _bytes(dot.rhs), unit)
+    loop.handed += _bytes(dot.lhs) // WORD_BYTES if in_registers else 0
+    loop.products += 1
     loop.add_prepared(dot, unit)
     if dot.operation.parent.name == "scf.for":
         _add_operands(dot, unit, loop, found)
     if waits_for_product(dot.operation):
         loop.add_waiting(m)
-        if unit is Unit.WARPGROUPS and source_of(dot.lhs) is None:  # which registers hold, too
-            loop.sums += prod(shape(dot.lhs)) * bit_width(element(dot.lhs)) // 32
         work.handed_on += prod(shape(dot.lhs))
     sums = _words(dot.acc)
     if is_added_up(dot):  # to what the loop carries beside it

@@ -356,12 +356,26 @@ def _pipelined(
 
 def _in_order(loop: LoopWork, units: Mapping[str, float], work: Work, rates: Rates) -> float:
     """Clocks of an iteration of one program."""
-    between = loop.waiting_products * rates.between_products
-    if loop.waiting_products and loop.groups < work.warps // WARPGROUP_WARPS:  # which share rows
-        between += loop.handed_on * rates.handed_on
+    turns = _in_turns(loop, units, work, rates)
     filling = _issued(loop.filled, LOAD_WARPS, rates)
-    prepared = _prepared(loop, units, work, rates)
-    return max(prepared, filling, _in_turns(loop, units, work, rates)) + between
+    longest = max(_prepared(loop, units, work, rates), filling)
+    if loop.is_rotated:
+        between = loop.waiting_products * rates.between_products
+        return max(longest, turns) + between + _handing(loop, work, rates)
+    # Others compute, or multiply, while a group of warps waits for its products.
+    waited = loop.waiting_products * rates.waited_products / _groups(loop, work)
+    return max(longest, turns + waited + _handing(loop, work, rates))
+
+
+def _handing(loop: LoopWork, work: Work, rates: Rates) -> float:
+    """Clocks in which warps hand on what they compute for others, which share their rows."""
+    shares = loop.waiting_products and loop.groups < work.warps // WARPGROUP_WARPS
+    return loop.handed_on * rates.handed_on if shares else 0.0
+
+
+def _groups(loop: LoopWork, work: Work) -> int:
+    """Groups of warps that multiply, and compute, each by itself."""
+    return min(max(1, work.warps // WARPGROUP_WARPS), loop.groups) * work.teams
 
 
 def _prepared(loop: LoopWork, units: Mapping[str, float], work: Work, rates: Rates) -> float:
@@ -382,11 +396,11 @@ def _issued(instructions: int, warps: int, rates: Rates) -> float:
 def _in_turns(loop: LoopWork, units: Mapping[str, float], work: Work, rates: Rates) -> float:
     """Clocks to multiply and to compute in an iteration where products wait for what is computed of
     others: one group of warps multiplies while others compute. The more there are, the nearer the
-    sum of both comes to the longer of them (a norm, between that of sums and that of maxima)."""
+    sum of both comes to the longer of them (a norm, between that of sums and that of maxima); but
+    where all products end in their iteration groups keep step, and it stays the sum."""
     if not loop.waiting_products:
         return 0.0
-    groups = min(max(1, work.warps // WARPGROUP_WARPS), loop.groups) * work.teams
-    power = 1 + rates.overlap * (groups - 1)
+    power = 1 + (rates.overlap * (_groups(loop, work) - 1) if loop.is_rotated else 0)
     computing = max(units["instructions"], units["functions"])
     return (units["arithmetic"] ** power + computing**power) ** (1 / power)
 

@@ -98,12 +98,13 @@ class LoopWork:
     `prepared` those by which who multiplies makes operands of what is loaded, `filled` those of a
     load role;
     `waiting_products`: how many wait for what is computed from another one's result, which `groups`
-    of warps with rows of their own do by themselves; `handed_on`: elements of those products' left
-    operands; `exchanges`: reductions whose results an iteration without products waits for;
-    `crossed`: reductions and scans of one with products, across warps; `passings`: all of one
-    without; `meets`: whether its threads pass on what they scan or reduce; `runs_ahead`: whether
-    its loads come iterations ahead (`passes/prefetch_loads.py`); `uneven_rows`: how many there are
-    of what it walks along, where memory says how long each is, else 0.
+    of warps with rows of their own do by themselves; `is_rotated`: whether the last product runs
+    under the next iteration's work (`passes/rotate_dots.py`); `handed_on`: elements of those
+    products' left operands; `exchanges`: reductions whose results an iteration without products
+    waits for; `crossed`: reductions and scans of one with products, across warps; `passings`: all
+    of one without; `meets`: whether its threads pass on what they scan or reduce; `runs_ahead`:
+    whether its loads come iterations ahead (`passes/prefetch_loads.py`); `uneven_rows`: how many
+    there are of what it walks along, where memory says how long each is, else 0.
     """
 
     trips: float = 1
@@ -133,6 +134,7 @@ class LoopWork:
     waiting_products: int = 0
     groups: int = 1
     is_waited_for: bool = False
+    is_rotated: bool = True
     handed_on: int = 0
     exchanges: int = 0
     crossed: int = 0

@@ -84,7 +84,9 @@ class Rates:
 
     Computing beside products. `functions`: special ones (2^x, 1/x) a multiprocessor computes in a
     clock. `between_products`: clocks from the last product to the first instruction that reads its
-    sums, and from the last of those to the next product. `overlap`: how much each further group of
+    sums, and from the last of those to the next product, where the last product runs under the next
+    iteration's work; `waited_products`: the same where all end in their iteration, and other groups
+    of warps work meanwhile. `overlap`: how much each further group of
     four warps brings products and computing to lie under each other, 0 for not at all.
     `handed_on`: clocks for each element that warps compute for others, which multiply it, too.
     `straggling`: rounds of programs after which it no longer matters that these differ in length
@@ -161,6 +163,7 @@ class Rates:
     clustered: Mapping[int, float]
     functions: float
     between_products: float
+    waited_products: float
     overlap: float
     handed_on: float
     straggling: float

@@ -18,7 +18,10 @@ as long as they should, a second round; copies pay about where a product takes 2
 copy of 4097 x 4097 elements of 2 bytes takes 23).
 `between_products`, `overlap`, `handed_on` and `straggling` were fitted to 356 timings of 24
 launches of attention and recurrences (`auto-tiles-h200-*.json`), `functions` is the rate that the
-CUDA C++ Programming Guide states.
+CUDA C++ Programming Guide states. `waited_products` fits the recurrences among these, and 80
+timings of gradients of attention (`gradients-h200-2026-11-28.json`): query_gradients of 4096, 64
+elements, take 3198 clocks an iteration of 128 x 128, of which multiplying takes 1745 and computing
+1024, and 3113 of 192 x 96 (1964 and 1152), so that two groups of warps hide nothing but waits.
 With `shared_gain` clusters of two were chosen for 18 of the 173 products that were timed in such
 and without, none of them slower for it; with 1.05 for 28, of which six were, by up to 15 %.
 With `between_gain`, of 176 products that were timed in three plain tiles or more the one taken is
@@ -114,6 +117,7 @@ RATES = Rates(
     clustered={4: 0.91, 8: 0.85},
     functions=16,
     between_products=171,
+    waited_products=1000,
     overlap=0.34,
     handed_on=0.2,
     straggling=1.9,
