@@ -169,16 +169,19 @@ class _Block:
             if min(readers, default=len(order)) < order[following.multiply]:
                 continue
             issue = [*product.packing(), product.fence.operation, product.multiply.operation]
-            self._move([*issue, product.wait.operation, *self._releases(product)], place)
+            given = self._releases(product, place)
+            self._move([*issue, product.wait.operation, *given], place)
 
     def _readers(self, product: IssuedProduct) -> list[ir.Operation]:
         """The ops of the block that read a product's sum."""
         return [in_block(use.owner.operation, self._block) for use in product.wait.result.uses]
 
-    def _releases(self, product: IssuedProduct) -> list[ir.Operation]:
-        """What gives back, behind a product's wait, the slots that it reads."""
+    def _releases(self, product: IssuedProduct, place: ir.Operation) -> list[ir.Operation]:
+        """What gives back the slots that a product reads between its wait and a place. Behind it
+        another product may read them."""
         order = self._order()
-        return [r.operation for r in product.releases if order[r] > order[product.wait]]
+        later = (r.operation for r in product.releases if order[r] > order[product.wait])
+        return [release for release in later if order[release] < order[place]]
 
     def _sink(self, product: IssuedProduct) -> None:
         """Rule 3."""
@@ -191,7 +194,7 @@ class _Block:
                 stops += [order[other.wait], *(order[op] for op in other.packing())]
         stop = min(stop for stop in stops if stop > at)
         if any(_is_work(op) for op in ops[at + 1 : stop]):
-            given = [op for op in self._releases(product) if order[op] < stop]
+            given = self._releases(product, ops[stop])
             self._move([product.wait.operation, *given], ops[stop])
 
     def _count(self) -> bool:

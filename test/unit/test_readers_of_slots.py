@@ -1,5 +1,5 @@
-"""Loops whose products are rotated, and whose threads read the same tiles in shared memory: a slot
-is given back behind all that read it."""
+"""Loops in which two products, or a product and threads, read one tile in shared memory: its slot
+is given back behind all of them, however products are moved."""
 
 from __future__ import annotations
 
@@ -52,6 +52,20 @@ def two_products(
         tl.store(sums, 0, total)
 
 
+@tilec.kernel(grid=lambda o: tl.cdiv(o.shape[0], STEP))
+def both_signs(q: tl.array, k: tl.array, v: tl.array, o: tl.array):
+    """o = max(q k, 0) v - min(q k, 0) v."""
+    m = tl.program_id(0) * STEP
+    query = tl.load(q, (m, 0), (STEP, 16))
+    above, below = tl.zeros((STEP, 64), tl.f32), tl.zeros((STEP, 64), tl.f32)
+    for n in tl.range(0, v.shape[0], 128, stages=3):
+        value = tl.load(v, (n, 0), (128, 64))
+        scores = tl.dot(query, tl.load(k, (0, n), (16, 128)))
+        below = tl.dot(tl.minimum(scores, 0.0).to(value.dtype), value, below)
+        above = tl.dot(tl.maximum(scores, 0.0).to(value.dtype), value, above)
+    tl.store(o, (m, 0), above - below)
+
+
 def chosen(kernel: Any, *arguments: Any, **constants: Any) -> list[str]:
     """What the report says became of matrix instructions, and why."""
     decisions = kernel.compiled(*arguments, **constants).report["decisions"]
@@ -91,3 +105,16 @@ def test_two_products(what: str, target: str, monkeypatch: pytest.MonkeyPatch) -
     scores = np.maximum(q.astype(float) @ k.astype(float), 0)
     np.testing.assert_array_equal(o, scores @ v.astype(float))
     np.testing.assert_array_equal(sums, (v if what == "v" else k.T).sum(0, dtype=float))
+
+
+@pytest.mark.parametrize("cluster", [1, 2])
+def test_two_products_of_one_tile(cluster: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They run side by side; alone, and where CTAs share the tile's copies."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    q, k, v = small(131, 16), small(16, 128 * 8 + 8), small(128 * 8 + 8, 64)
+    o = np.full((131, 64), np.nan, np.float32)
+    kernel = both_signs.demanding(cluster=cluster).on("emulator:check")
+    kernel(q, k, v, o)
+    assert "side by side" in chosen(kernel, q, k, v, o)
+    scores = q.astype(float) @ k.astype(float)
+    np.testing.assert_array_equal(o, abs(scores) @ v.astype(float))
