@@ -21,17 +21,18 @@ from tilec.dialects.gpu_tile import (
     RingReleaseOp,
     RingSlotOp,
     RingWaitOp,
+    SlotOp,
     WgmmaFenceOp,
     WgmmaOp,
     WgmmaWaitOp,
 )
 from tilec.dialects.gpu_tile.types import is_buffer
-from tilec.passes.analysis.issue_order import is_free, needed_to_issue, ring_turn
+from tilec.passes.analysis.issue_order import needed_to_issue, ring_turn
 from tilec.passes.rewriting.control import either
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.scalars import less
 from tilec.passes.rewriting.values import replace_op
-from tilec.passes.rewriting.walk import is_of
+from tilec.passes.rewriting.walk import is_of, users_of
 
 _ISSUING = (RingWaitOp, WgmmaFenceOp, WgmmaOp)
 """What may move with a product."""
@@ -54,22 +55,13 @@ class IssuedProduct:
         return starts_from_constant(self.multiply)
 
     def released_at_once(self) -> list[RingReleaseOp]:
-        """The releases right behind its wait of slots that nothing else reads. Others stay behind
-        what does, which may stand in front of the wait and goes behind it with the rest."""
-        ops = [view.operation for view in self.wait.operation.block.operations]
-        behind = ops[ops.index(self.wait.operation) + 1 :]
-        until = next((n for n, op in enumerate(behind) if not _lets_release(op)), len(behind))
-        found = [release for release in self.releases if release.operation in behind[:until]]
-        return [release for release in found if self._reads_alone(release.slot)]
+        """The releases of slots that nothing else reads. Others stay behind what does."""
+        return [release for release in self.releases if not self._is_shared(release.slot)]
 
-    def _reads_alone(self, slot: ir.Value) -> bool:
-        users = [use.owner.operation for use in slot.uses]
-        return all(
-            self._reads_alone(user.results[0])
-            if is_of(user, BufferView)
-            else user == self.multiply.operation or is_of(user, RingReleaseOp)
-            for user in users
-        )
+    def _is_shared(self, slot: ir.Value) -> bool:
+        views = [use.owner.operation for use in slot.uses if is_of(use.owner.operation, SlotOp)]
+        readers = [reader for view in views for reader in users_of(view.results[0])]
+        return any(reader != self.multiply.operation for reader in readers)
 
     def packing(self) -> list[ir.Operation]:
         """The ops beside it, in order, that only narrow what it takes from registers: they write
@@ -90,11 +82,6 @@ class IssuedProduct:
         """The ops of the body up to its issue that it needs beside the tiles `given`, in order."""
         tiles = [value for value in given if not is_buffer(value)]
         return needed_to_issue([self.multiply.operation], body, counters, tiles, _ISSUING)
-
-
-def _lets_release(op: ir.Operation) -> bool:
-    """Whether a slot may as well be given back in front of an op."""
-    return is_free(op) or is_of(op, RingReleaseOp)
 
 
 def products_of(body: ir.Block) -> list[WgmmaOp]:
