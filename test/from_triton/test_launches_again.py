@@ -15,6 +15,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import tilec.triton  # noqa: E402
+from tilec.costs.machine import usual_machine  # noqa: E402
 from tilec.runtime.arrays import CUDA, ArrayView  # noqa: E402
 from tilec.runtime.device import device  # noqa: E402
 from tilec.runtime.emulator_device import EmulatorDevice  # noqa: E402
@@ -76,6 +77,8 @@ def stand_in_for(pools: list[Any], monkeypatch: pytest.MonkeyPatch) -> StandIn:
     made = StandIn(ends)
     monkeypatch.setattr("tilec.triton.known_launches.launch_plan", made.launch_plan)
     kernel_module: Any = sys.modules["tilec.triton.kernel"]
+    # It has no driver to ask for its multiprocessors.
+    monkeypatch.setattr(kernel_module, "machine_of", lambda _, target: usual_machine(target))
     found = kernel_module.device_of
     monkeypatch.setattr(
         kernel_module, "device_of", lambda named, wanted: wanted or found(named, wanted)
