@@ -21,9 +21,7 @@ for an iteration than the products of it.
    outside and is not negative.
 2. Quotients of other numbers that are not negative (`analysis/signs.py`) become unsigned, and a
    comparison that asks whether such a number is below 0 is false.
-3. A warp that takes one program after the other divides the number of the next one, for its place
-   in the grid, behind the loads of this one: while it waits for these.
-Does not handle: other loops whose step is not one; what is in a branch or an inner loop.
+Does not handle: loops whose step is not one; what is in a branch or an inner loop.
 """
 
 from __future__ import annotations
@@ -32,17 +30,13 @@ from dataclasses import dataclass, field
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op, of_kind
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.predicates import predicate_of
-from tilec.dialects.tile import LoadOp
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.divisibility import constant_of, number_of
 from tilec.passes.analysis.signs import Signs
 from tilec.passes.contract import Level, PassContext, kernel_pass
-from tilec.passes.demands.kernels import programs_per_cta
 from tilec.passes.rewriting.loops import (
-    behind,
-    clone_mapped,
     find_loops,
     is_inside,
     replace_yield,
@@ -93,13 +87,12 @@ class _Digit:
 )
 def reduce_divisions(function: ir.Operation, context: PassContext) -> None:
     """Counts digits of loops' counters, and divides without signs where there are none."""
-    if ops_named(function, tuple(_UNSIGNED)):
-        _without_signs(function)
-        for loop in find_loops(function):
-            _count_digits(loop)
-    if programs_per_cta(function) > 1:
-        for loop in find_loops(function):
-            _divide_ahead(loop)
+    divisions = ops_named(function, tuple(_UNSIGNED))
+    if not divisions:
+        return
+    _without_signs(function)
+    for loop in find_loops(function):
+        _count_digits(loop)
 
 
 def _without_signs(function: ir.Operation) -> None:
@@ -145,42 +138,6 @@ def _count_digits(loop: ir.Operation) -> None:
         for ops, value in ((digit.quotients, quotient), (digit.remainders, remainder)):
             for op in ops:
                 replace_op(op, value)
-
-
-def _divide_ahead(loop: ir.Operation) -> None:
-    """Applies rule 3 to what a loop divides in front of loads of its own."""
-    body = loop.regions[0].blocks[0]
-    counted, divisions = [body.arguments[0]], list[ir.Operation]()
-    for op in (view.operation for view in body.operations):
-        divides = op.name in ("arith.divui", "arith.remui") and op.operands[0] in counted
-        if divides and not is_inside(op.operands[1], loop):
-            divisions.append(op)
-            counted.append(op.results[0])
-    loads = of_kind(body.operations, LoadOp)
-    if not divisions or not loads:
-        return
-    lower, _, step = list(loop.operands)[:3]
-    with ir.InsertionPoint(loop), loop.location:
-        # A loop without iterations may have divisors of 0.
-        divisors = {d.operands[1] for d in divisions}
-        least = {d: binary("arith.maxsi", d, constant(d.type, 1)) for d in divisors}
-        starts = _copied(divisions, {counted[0]: lower, **least})
-    loop, carried = with_iteration_arguments(loop, starts)
-    body = loop.regions[0].blocks[0]
-    with ir.InsertionPoint(behind(loads[-1].operation)), loop.location:
-        ahead = binary("arith.addi", body.arguments[0], step)
-        following = _copied(divisions, {body.arguments[0]: ahead})
-    last = terminator(body)
-    replace_yield(last, [*list(last.operands)[: -len(carried)], *following])
-    for division, value in reversed(list(zip(divisions, carried, strict=True))):
-        replace_op(division, value)
-
-
-def _copied(ops: list[ir.Operation], mapped: dict[ir.Value, ir.Value]) -> list[ir.Value]:
-    """What comes of ops with other operands."""
-    for op in ops:
-        clone_mapped(op, mapped)
-    return [mapped[op.results[0]] for op in ops]
 
 
 def _find_digits(loop: ir.Operation, signs: Signs) -> list[_Digit]:
