@@ -20,8 +20,7 @@ After:    for s in 0 .. stages-2:                                     (the prolo
    table of tokens), and nothing in it writes what they read. All copies of an iteration become one
    group.
 2. The stages: `tile.stages` where the author demands them, else what fits into a CTA's part of
-   the shared memory, at most `copied_stages` and what is allowed (`tilec.compile.fitting`); of the
-   whole memory where a multiprocessor has one program (`tile.programs_per_sm`).
+   the shared memory, at most `copied_stages` and what is allowed (`tilec.compile.fitting`).
 3. Buffers get a ring's slots in front of the loop; groups of copies order it, no barrier. A group
    is committed in every iteration, empty or not, so that the count of pending groups is right; a
    copy past the last iteration is masked off. A load that its address follows from, of an array
@@ -37,7 +36,6 @@ products of tensor memory those that demand no stages: rotate-dots may do more f
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
@@ -61,12 +59,11 @@ from tilec.dialects.gpu_tile.mbarrier import PRODUCTS
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.tile import GatherOp, LoadOp
 from tilec.dialects.types import bit_width, element, shape
-from tilec.hardware.ring_stages import FEW_WARPS, copied_stages
+from tilec.hardware.ring_stages import copied_stages
 from tilec.passes.analysis.addresses_ahead import address_ops
 from tilec.passes.analysis.divisibility import unbounded_dims
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
-from tilec.passes.demands.kernels import RING_CTAS, programs_per_sm
 from tilec.passes.demands.loops import STAGES, demanded_stages
 from tilec.passes.rewriting.control import either
 from tilec.passes.rewriting.free_ops import drop_unused
@@ -91,7 +88,7 @@ from tilec.passes.rewriting.scalars import (
     select,
     truth_of,
 )
-from tilec.passes.rewriting.walk import all_ops, find_ops, is_of, kernel_of
+from tilec.passes.rewriting.walk import all_ops, find_ops, is_of
 
 
 @tile_pass(requires=Level.LAYOUTS, rings=True)
@@ -148,26 +145,9 @@ def _is_filled(wait: ir.Operation) -> bool:
 
 
 def _stages(bytes_: int, loop: ir.Operation, context: PassContext) -> int:
-    """As many as fit beside the CTAs that a multiprocessor has at once. Where launches may have
-    fewer, and more stages then, the kernel says for how many these are."""
-    function, sums = kernel_of(loop), _accumulators(loop)
-
-    def stages(programs: int) -> int:
-        found = copied_stages(bytes_, sums, context.num_warps, context.target, programs)
-        return max(1, min(found, context.allowance.stages))
-
-    programs = programs_per_sm(function)
-    usual = stages(programs)
-    if not programs and (least := _least(stages, usual)) > 1:
-        known = function.attributes[RING_CTAS].value if RING_CTAS in function.attributes else 1
-        i32 = ir.IntegerType.get_signless(32)
-        function.attributes[RING_CTAS] = ir.IntegerAttr.get(i32, max(known, least))
-    return usual
-
-
-def _least(stages: Callable[[int], int], usual: int) -> int:
-    """The fewest programs of a multiprocessor whose loops have the usual stages."""
-    return next(programs for programs in range(1, FEW_WARPS + 1) if stages(programs) == usual)
+    sums = _accumulators(loop)
+    stages = copied_stages(bytes_, sums, context.num_warps, context.target)
+    return max(1, min(stages, context.allowance.stages))
 
 
 def _accumulators(loop: ir.Operation) -> int:

@@ -64,7 +64,6 @@ _SAID = {
         "tile.most_programs",
         "tile.programs_per_cta",
         "tile.programs_per_sm",
-        "tile.ring_ctas",
         "tile.rounds",
         "tile.stripes",
         "tile.shared_bytes",

@@ -57,9 +57,6 @@ those at edges code of their own."""
 PROGRAMS_PER_SM = "tile.programs_per_sm"
 """Kernel attribute: programs a multiprocessor, rounded up, of the launches that it is compiled for;
 any number without it."""
-RING_CTAS = "tile.ring_ctas"
-"""Kernel attribute: CTAs of a multiprocessor for which rings that threads fill leave room, where
-those of fewer have more slots."""
 HOLDS_ROWS = "tile.holds_rows"
 """Kernel attribute: tiles that loops walk along rows by hold whole rows."""
 FEW = "tile.few"
@@ -167,10 +164,8 @@ def programs_per_sm(function: ir.Operation) -> int:
 def suits_of(function: ir.Operation) -> tuple[int, int]:
     """The fewest programs a multiprocessor for which its CTAs share one as they do, and the most
     for which whole warps run them; 0 for any number."""
-    written = function.attributes
-    rings = written[RING_CTAS].value if RING_CTAS in written else 1
-    ctas, most = max(ctas_per_sm(function), rings), CROWD in written
-    return ctas if ctas > 1 else 0, written[CROWD].value if most else 0
+    ctas, most = ctas_per_sm(function), CROWD in function.attributes
+    return ctas if ctas > 1 else 0, function.attributes[CROWD].value if most else 0
 
 
 def few_of(function: ir.Operation) -> int:

@@ -16,7 +16,6 @@ from tilec.dialects.def_use import (
     only_user,
 )
 from tilec.dialects.gpu_tile import (
-    BufferView,
     ConvertLayoutOp,
     RingReleaseOp,
     RingSlotOp,

@@ -83,36 +83,6 @@ def test_as_many_ctas_as_there_are_programs(
     assert (".minnctapersm 3" in compiled.ptx) == (multiprocessors == 0)
 
 
-@tilec.kernel(grid=lambda q: q.shape[0], num_warps=2)
-def read_keys(q: tl.array, k: tl.array, v: tl.array, o: tl.array):
-    """Sums of values, weighted by products of a few queries with keys; rows in 16-byte vectors."""
-    b = tl.program_id(0)
-    few, total = tl.load(q, (b, 0, 0), (8, 64)), tl.zeros((8, 64), tl.f32)
-    for at in tl.range(0, k.shape[1], 128):
-        weights = tl.dot(few, tl.load(k, (b, at, 0), (128, 64)).T)
-        total = tl.dot(weights.to(v.dtype), tl.load(v, (b, at, 0), (128, 64)), total)
-    tl.store(o, (b, 0, 0), total)
-
-
-@pytest.mark.parametrize(("multiprocessors", "stages"), [(0, 2), (1, 3), (2, 4), (60, 4)])
-def test_rings_take_the_memory_of_ctas_that_a_launch_does_not_have(
-    multiprocessors: int, stages: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Slots of 32 KiB: two where four CTAs share a multiprocessor, three for two, four for one."""
-    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
-    if multiprocessors:
-        monkeypatch.setattr(jit, "machine_of", lambda *_: machine(multiprocessors))
-    rng = np.random.default_rng(stages)
-    q, k, v = ((rng.standard_normal((2, n, 64)) / 8).astype(BF16) for n in (8, 1000, 1000))
-    o = poisoned((2, 8, 64), np.float32)
-    there = read_keys.on("emulator:check")
-    there(q, k, v, o)
-    weights = (q.astype(np.float64) @ k.astype(np.float64).swapaxes(1, 2)).astype(BF16)
-    np.testing.assert_allclose(o, weights.astype(np.float64) @ v.astype(np.float64), atol=2e-2)
-    decisions = there.compiled(q, k, v, o).report["decisions"]
-    assert [each["stages"] for each in decisions if each["about"] == "pipeline"] == [stages]
-
-
 def test_programs_that_another_kernel_suits_better() -> None:
     """Fewer than share a multiprocessor, where a device says itself how many it has; more than
     whole warps are for."""

@@ -70,15 +70,11 @@ REGISTERS_PER_ACCUMULATOR = 2
 included: 244 registers a thread with 128 accumulators."""
 
 
-def copied_stages(
-    slot_bytes: int, accumulators: int, warps: int, target: Target, programs: int = 0
-) -> int:
+def copied_stages(slot_bytes: int, accumulators: int, warps: int, target: Target) -> int:
     """Slots of a loop pipelined by cp.async, one at least. `accumulators`: registers, of all
-    threads of a CTA of so many `warps`, that the sums of mma instructions take. `programs`: that a
-    multiprocessor has in the launch, 0 for any number."""
+    threads of a CTA of so many `warps`, that the sums of mma instructions take."""
     registers = REGISTERS_PER_ACCUMULATOR * accumulators
     fitting_ctas = max(1, target.registers_per_sm // max(1, registers))
-    fitting_ctas = min(fitting_ctas, programs or fitting_ctas)
     many = target.shared_bytes // min(max(CTAS, FEW_WARPS // warps), fitting_ctas)
     few = target.shared_bytes // min(CTAS, fitting_ctas)
     share = max(many, min(few, 2 * slot_bytes))
