@@ -65,19 +65,6 @@ def _affine(a, x, b, y):
     return a * b, b * x + y
 
 
-@tilec.kernel(grid=lambda d, BM, BN: (tl.cdiv(d.shape[1], BN), tl.cdiv(d.shape[0], BM)))
-def distances(
-    a: tl.array, b: tl.array, d: tl.array,
-    BM: tl.const = tl.auto, BN: tl.const = tl.auto, BK: tl.const = tl.auto,
-):  # fmt: skip
-    n, m = tl.program_id(0) * BN, tl.program_id(1) * BM
-    total = tl.zeros((BM, BN), tl.f32)
-    for k in tl.range(0, a.shape[1], BK):
-        u, v = tl.load(a, (m, k), (BM, BK)), tl.load(b, (n, k), (BN, BK))
-        total += tl.sum(tl.abs(u[:, None, :] - v[None, :, :]), 2)
-    tl.store(d, (m, n), total)
-
-
 @tilec.kernel(grid=lambda x, BC: tl.cdiv(x.shape[1], BC))
 def decay(a: tl.array, x: tl.array, y: tl.array, BT: tl.const = tl.auto, BC: tl.const = tl.auto):
     c = tl.program_id(0) * BC
@@ -156,16 +143,6 @@ def test_recurrences_of_columns_are_right(shape: tuple[int, int], given: dict[st
     np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("shape", [(37, 45, 20), (1, 70, 33)])
-def test_distances_of_all_pairs_are_right(shape: tuple[int, int, int]) -> None:
-    m, n, k = shape
-    rng = np.random.default_rng()
-    a, b = (rng.standard_normal((rows, k), dtype=np.float32) for rows in (m, n))
-    d = np.full((m, n), np.nan, np.float32)
-    distances.on("emulator:check")(a, b, d)
-    np.testing.assert_allclose(d, abs(a[:, None] - b[None].astype(float)).sum(2), rtol=1e-4)
-
-
 def taken(kernel: Kernel, values: dict[str, Any]) -> dict[str, int]:
     """The tile, and the warps if no rule chose them, for a call on an H200."""
     parameters = specialize(kernel.parameters, values).parameters
@@ -197,14 +174,6 @@ def test_few_columns_become_more_programs() -> None:
     auto = {"BM": tl.auto, "BN": tl.auto}
     assert taken(add_along_columns, {**arrays, **auto})["BN"] >= 32
     assert taken(add_along_columns, {**few, **auto})["BN"] <= 16
-
-
-def test_pairs_share_what_both_load() -> None:
-    """One row with 128 others would load all others for each row."""
-    arrays = {"a": array(305, 200, dtype="f32"), "b": array(806, 200, dtype="f32")}
-    values = {**arrays, "d": array(305, 806, dtype="f32")}
-    found = taken(distances, {**values, **dict.fromkeys(("BM", "BN", "BK"), tl.auto)})
-    assert found["BM"] >= 8 <= found["BN"]
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(4751, 1536), (380, 5120)])
@@ -256,10 +225,5 @@ def test_shapes_hold_as_many_elements_and_no_more_than_there_are() -> None:
         {"BM": 32, "BN": 64}, {"BM": 32, "BN": 32}, {"BM": 32, "BN": 16},
     ]  # fmt: skip
     assert shapes({"B": 1024}, {"B": 100}) == [{"B": 128}]
-    of_pairs = shapes({"BM": 1, "BN": 1, "BK": 2048}, {"BK": 32})
-    assert of_pairs == [
-        {"BM": 1, "BN": 64, "BK": 32}, {"BM": 8, "BN": 8, "BK": 32},
-        {"BM": 1, "BN": 128, "BK": 16}, {"BM": 8, "BN": 16, "BK": 16},
-    ]  # fmt: skip
     assert sizes({"BM": 32, "BN": 64}, {"BM": 20}) == [{"BM": n, "BN": 64} for n in (4, 8, 16)]
     assert sizes({"B": 512}, {"B": 470}) == [{"B": n} for n in (32, 64, 128, 256)]

@@ -9,9 +9,9 @@ of about as many elements are predicted, then larger and smaller tiles of those 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isqrt, prod
+from math import prod
 
-from tilec.hardware.powers import power_above, power_below
+from tilec.hardware.powers import power_above
 from tilec.hardware.sizes import WARP_SIZE
 
 LEAST_ROW = 16
@@ -30,9 +30,7 @@ Sides = dict[str, int]
 
 def shapes(usual: Mapping[str, int], lengths: Mapping[str, int]) -> list[Sides]:
     """Tiles of as many elements as that of the `usual` sides, in the order of a tile's dimensions,
-    from long rows to short ones; no longer than the `lengths` that are known. Of three dimensions,
-    as where each of some rows meets each of others, also with as many of both: each is loaded for
-    all of the others then."""
+    from long rows to short ones; no longer than the `lengths` that are known."""
     if len(usual) == 1:
         return [_held(dict(usual), next(iter(usual)), prod(usual.values()), lengths)]
     *before, rows, row = usual
@@ -42,10 +40,6 @@ def shapes(usual: Mapping[str, int], lengths: Mapping[str, int]) -> list[Sides]:
     found = []
     while most >= min(LEAST_ROW, _most(row, lengths)):
         found.append(_held({**beside, rows: elements, row: most}, rows, elements, lengths))
-        if before:
-            square = power_below(isqrt(max(1, elements // most)))
-            even = {**beside, before[-1]: square, rows: elements, row: most}
-            found.append(_held(even, rows, elements, lengths))
         most //= 2
     return [each for number, each in enumerate(found) if each not in found[:number]]
 
