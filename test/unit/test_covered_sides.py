@@ -143,7 +143,7 @@ def add_above(x: tl.array, y: tl.array, BM: tl.const = tl.auto, BN: tl.const = t
     tl.store(y, (m, n), tl.load(x, (m, n), (BM, BN)) + tl.load(x, (m - 1, n), (BM, BN)))
 
 
-def test_rows_that_begin_inside_of_vectors_are_long() -> None:
+def test_rows_whose_elements_come_one_by_one_are_long() -> None:
     """But not those of tiles that are turned, nor where tiles share rows with those above."""
     for kernel, columns, long in (
         (double_tiles, 1537, True),
@@ -151,9 +151,9 @@ def test_rows_that_begin_inside_of_vectors_are_long() -> None:
         (turn_rows, 1537, False),
         (add_above, 1537, False),
     ):
-        x = np.random.default_rng().standard_normal((40, columns), dtype=np.float32)
+        x = np.random.default_rng().standard_normal((40, columns)).astype(np.float16)
         turned = kernel is turn_rows
-        y = np.full(x.T.shape if turned else x.shape, np.nan, np.float32)
+        y = np.full(x.T.shape if turned else x.shape, np.nan, np.float16)
         there = kernel.on("emulator:check")
         there(x, y)
         above = np.concatenate([0 * x[:1], x[:-1]])

@@ -97,11 +97,12 @@ of 54248 rows of 736 takes 53.6 us with 256, 78.7 with 1024; sparse rows of 336 
 SHARED_ROW = 64
 """Columns of an elementwise tile of several dimensions: 128 bytes of 2-byte elements, a line of the
 caches."""
-LONG_ROW = 256
-"""The same where rows begin inside of vectors: tiles beside each other share sectors there. A step
-of Adafactor on 307 rows of 6393 bf16 takes 6.4 us in tiles of 4 x 256, 7.2 of 32 x 64, outer
-products of 80 and 199 f16 7.5 and 10.3; a stencil, 3 x 3 bytes of 938 x 1370, whose tiles share
-rows with those above, too, 11.4 and in 16 x 64 10.5 (H200)."""
+LONG_ROW = 1024
+"""The same where elements come one by one since rows begin anywhere: tiles beside each other share
+sectors there. A step of Adafactor on 307 x 6393 bf16 takes 5.6 us in tiles of one row, 6.5 of 4 x
+256, 7.2 of 32 x 64; on 3582 x 2669 20.7, 23.0 and 26.3; outer products of 80 and 199 f16, whose
+rows are shorter, 7.3 in 4 x 224, 10.2 in 32 x 64; a stencil, 3 x 3 bytes of 938 x 1370, whose tiles
+share rows with those above, too, 11.4 in 4 x 256 and 10.5 in 16 x 64 (H200)."""
 
 
 class AutoConstants:

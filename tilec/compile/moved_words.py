@@ -22,9 +22,9 @@ class MovedWords:
     `largest`: elements of the largest tile that moves, and the bits of a register that each takes;
     of several the widest. Where elements come one by one that is a word, however narrow they are:
     `alone` is how many such a tile has, 0 if its elements are words. `wants_long_rows`: whether
-    rows begin inside of vectors, so that tiles share sectors at the ends of theirs with tiles
-    beside them, and nothing with those above, as a stencil's do, or where rows of some are columns
-    of others.
+    they do so since rows begin anywhere, so that tiles share sectors at the ends of theirs with
+    tiles beside them, and nothing with those above, as a stencil's do, or where rows of some are
+    columns of others.
     """
 
     def __init__(self, function: ir.Operation) -> None:
@@ -42,7 +42,7 @@ class MovedWords:
     def wants_long_rows(self) -> bool:
         """See the class."""
         is_shared = len(set(self._read)) < len(self._read)
-        return self._is_torn and not self._turns and not is_shared
+        return self._is_torn and bool(self.alone) and not self._turns and not is_shared
 
     def _see(self, view: ArrayOp) -> None:
         sizes, bits = shape(view.tile), max(8, bit_width(element(view.tile)))
