@@ -87,3 +87,53 @@ def test_a_loop_that_loads_nothing_meets_in_few_warps(size: int, warps: int) -> 
     np.testing.assert_allclose(y, np.linalg.cholesky(a.astype(np.float64)), rtol=1e-3, atol=1e-4)
     compiled = there.compiled(a, y, size)
     assert compiled.threads == 32 * warps * compiled.programs_per_cta
+
+
+@tilec.kernel(grid=lambda x: x.shape[0])
+def halve(x: tl.array, y: tl.array, steps: tl.i32, N: tl.const):
+    """y: each row less what makes its positive elements add up to 1, by halving an interval."""
+    row = tl.program_id(0)
+    v = tl.load(x, (row, 0), N, padding=-tl.inf)
+    high = tl.max(v)
+    low = high - 1
+    for _ in tl.range(steps):
+        middle = (low + high) * 0.5
+        more = tl.sum(tl.maximum(v - middle, 0.0)) > 1
+        low = tl.where(more, middle, low)
+        high = tl.where(more, high, middle)
+    tl.store(y, (row, 0), tl.maximum(v - low, 0.0))
+
+
+def test_what_meets_once_an_iteration_has_twice_the_warps() -> None:
+    x = np.random.default_rng().standard_normal((3, 1000), dtype=np.float32)
+    y = np.full_like(x, np.nan)
+    there = halve.on("emulator:check")
+    there(x, y, 24, 1000)
+    np.testing.assert_allclose(y.sum(1), 1, rtol=0, atol=1e-3)
+    assert there.compiled(x, y, 24, 1000).threads == 64
+
+
+def _segmented(flag, value, other_flag, other):
+    return flag | other_flag, tl.where(other_flag != 0, other, value + other)
+
+
+@tilec.kernel(grid=lambda x: x.shape[0])
+def add_segments(x: tl.array, flags: tl.array, y: tl.array, N: tl.const):
+    row = tl.program_id(0)
+    flag, value = tl.load(flags, (row, 0), N).to(tl.i32), tl.load(x, (row, 0), N)
+    _, sums = tl.associative_scan((flag, value), 0, _segmented)
+    tl.store(y, (row, 0), sums)
+
+
+def test_scans_of_several_numbers_have_more_warps() -> None:
+    rng = np.random.default_rng()
+    x = rng.standard_normal((2, 3000), dtype=np.float32)
+    flags = (rng.random(x.shape) < 0.03).astype(np.int8)
+    y, expected = np.full_like(x, np.nan), np.zeros(x.shape)
+    there = add_segments.on("emulator:check")
+    there(x, flags, y, 3000)
+    for i in range(3000):
+        kept = expected[:, i - 1] * (flags[:, i] == 0) if i else 0
+        expected[:, i] = kept + x[:, i]
+    np.testing.assert_allclose(y, expected, rtol=0, atol=1e-4)
+    assert there.compiled(x, flags, y, 3000).threads == 256

@@ -18,11 +18,12 @@ WAITED_PER_THREAD = 16
 """Of all that an iteration loads, or of the tile that it reduces, where threads exchange results in
 each: fewer warps meet sooner, and other programs compute meanwhile (cross-entropy and gradients of
 norms, H200)."""
-COMPUTING_PER_THREAD = 32
-"""Of the tile that a loop reduces which loads nothing, where each iteration needs the results: as a
-factorisation's, whose threads meet once a column. Cholesky's of 6763 matrices of 32 x 32 take 67.2
-us in one warp, 88.4 in two, 102.6 in four; of 3500 of 64 x 64 339 in four, 367 in 8, 397 in two and
-474 in 16 (H200)."""
+COMPUTING_PER_THREAD = 16
+"""Of the tile that a loop reduces which loads nothing, for each reduction that an iteration waits
+for: threads meet so often. Cholesky's factors, which wait for two a column, of 6763 matrices of
+32 x 32 take 67.2 us in one warp, 88.4 in two, 102.6 in four; of 3500 of 64 x 64 339 in four, 367 in
+8, 397 in two and 474 in 16. Halving an interval by one sum, 696 rows of 1000: 6.4 in two, 7.5 in
+four, 8.5 in one (H200)."""
 CROWDED_PER_THREAD = 32
 """The same at most where there are many programs, as far as two warps: losses of 8000 rows of 1800
 bf16 take 20.9 us in two warps, 24.1 in four; of 2162 of 2115 9.57 and 9.62, of 17098 of 1102
@@ -69,11 +70,10 @@ def meets_in_each(program: ProgramFacts, lanes: int) -> Wanted | None:
 
 def computes_and_meets(program: ProgramFacts, lanes: int) -> Wanted | None:
     """An iteration loads nothing and needs what its threads reduce."""
-    reduced = program.reductions.waited
+    reduced, waits = program.reductions.waited, program.reductions.waits
     if program.accesses.streamed or not reduced:
         return None
-    why = f"{reduced} elements reduced in a loop that loads nothing"
-    return Wanted(reduced // (COMPUTING_PER_THREAD * lanes), why)
+    return spread(program, reduced, waits * COMPUTING_PER_THREAD, lanes, "reduced in a loop")
 
 
 def recurs(program: ProgramFacts, lanes: int) -> Wanted | None:

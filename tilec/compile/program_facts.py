@@ -159,15 +159,17 @@ def _looks_up(load: tile.GatherOp) -> bool:
 
 @dataclass
 class Reductions:
-    """Reductions and scans. `any`: whether there is one; `scans`: whether one is a scan; `once`:
-    how many no loop repeats; `waited`: elements of the largest tile that a loop reduces and needs
-    the result of, 0 without; `between`: of the largest that a loop without products does; `along`:
-    shapes of tiles, with the axes that are combined."""
+    """Reductions and scans. `any`: whether there is one; `scans`: of scans, how many numbers the
+    elements of one are at most, 0 without; `once`: how many no loop repeats; `waited`: elements of
+    the largest tile that a loop reduces and needs the result of, 0 without, and `waits` how many
+    there are of these; `between`: of the largest that a loop without products does; `along`: shapes
+    of tiles, with the axes that are combined."""
 
     any: bool = False
-    scans: bool = False
+    scans: int = 0
     once: int = 0
     waited: int = 0
+    waits: int = 0
     between: int = 0
     along: set[tuple[Shape, int]] = field(default_factory=set)
 
@@ -177,13 +179,14 @@ class Reductions:
             return
         op = view.operation
         self.any = True
-        self.scans |= isinstance(view, tile.ScanOp)
+        if isinstance(view, tile.ScanOp):
+            self.scans = max(self.scans, len(view.inputs))
         self.along.add((shape(view.inputs[0]), view.axis))
         if depth_factor(op) == 1:
             self.once += 1
         elif is_needed(op):
             elements = prod(shape(op.operands[0]))
-            self.waited = max(self.waited, elements)
+            self.waited, self.waits = max(self.waited, elements), self.waits + 1
             loop = innermost_loop(op)
             if loop is not None and not find_ops(loop, tile.DotOp):
                 self.between = max(self.between, elements)
