@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +16,13 @@ from copied_operands import copy_from
 import tilec
 from tilec.costs.rates import sm_90a
 from tilec.costs.work import Unit
-from tilec.ops import aligned_operands, multiply_plan, plain_product, product_launch
+from tilec.ops import (
+    aligned_operands,
+    matmul_kernel,
+    multiply_plan,
+    plain_product,
+    product_launch,
+)
 from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.arrays import describe
 
@@ -464,6 +472,23 @@ def test_split_sums_are_the_same_every_time(monkeypatch: pytest.MonkeyPatch) -> 
     first = tilec.ops.matmul(a, b, out_dtype="f32")
     for _ in range(3):
         assert np.array_equal(tilec.ops.matmul(a, b, out_dtype="f32"), first)
+
+
+def test_sums_of_parts_are_asked_for_before_they_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 17: the first, eight, and eight again, in that order in each element."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    sums = np.random.default_rng(15).standard_normal((17, 10, 48)).astype(np.float32)
+    c = np.full((10, 48), np.nan, np.float32)
+    arguments = sums, c, 0, 0, 0, 0, 1.0, 0
+    constants = {"BM": 4, "BN": 64, "SPLITS": 17}
+    matmul_kernel.combine.on("emulator:check")(*arguments, **constants)
+    expected = sums[0]
+    for part in sums[1:]:
+        expected = expected + part
+    assert np.array_equal(c, expected)
+    ptx = matmul_kernel.combine.compiled(*arguments, **constants).ptx
+    kinds = re.findall(r"(ld\.global|add\.f32)", ptx)
+    assert [kind for kind, _ in itertools.groupby(kinds)] == ["ld.global", "add.f32"] * 2
 
 
 def test_tuned_products_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
