@@ -48,6 +48,7 @@ from tilec.hardware.target import Feature
 from tilec.passes.analysis.addresses_ahead import ADDRESS_OPS, address_ops
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard
+from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.contract import Level, PassContext, Report, kernel_pass
 from tilec.passes.copies.buffer_fills import (
     Read,
@@ -130,7 +131,8 @@ def _use_tensor_maps(
     plans = []
     multiply = context.target.supports(Feature.WGMMA) and not forbids_roles(function)
     for block, candidates in by_block.items():
-        read_operands_back(candidates if multiply else (), facts, context)
+        if multiply and _leave_two_slots(function, candidates, context):
+            read_operands_back(candidates, facts, context)
         plan = _plan_each(candidates, facts, context) if with_roles else None
         if plan is None:
             plan, others = _plan_block(function, block, candidates, facts, context)
@@ -154,6 +156,16 @@ def _use_tensor_maps(
                 load.operation.erase()
     kept = fill_by_roles(function, rest, context)
     return [read for read in _reads(function) if read.operation not in kept]
+
+
+def _leave_two_slots(function: ir.Operation, loads: list[Read], context: PassContext) -> bool:
+    """Whether shared memory holds what loads fill twice, beside the rest: one slot of tensor
+    copies, which nobody refills ahead, is slower than cp.async (Householder products, backward: 210
+    us for 194, H200)."""
+    fills = [fill.store.dst for load in loads for fill in uses_of(load.result, dims_of(load)).fills]
+    filled = OpSet(dst.owner for dst in fills if isinstance(dst.owner.opview, AllocOp))
+    slot = sum(buffer_of(alloc.results[0]).slot_bytes for alloc in filled)
+    return shared_bytes(function, without=filled) + 2 * slot <= context.target.shared_bytes
 
 
 def _plan_each(loads: list[Read], facts: Divisibility, context: PassContext) -> list[TensorCopy]:

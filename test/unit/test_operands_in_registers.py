@@ -15,16 +15,28 @@ BF16 = ml_dtypes.bfloat16
 
 
 @tilec.kernel(grid=lambda o: o.shape[0])
-def reflections(k: tl.array, w: tl.array, o: tl.array):
-    """o = k - k @ h, 64 rows at a time, and h += o.T @ w: registers want of k what a product takes
+def reflections(k: tl.array, w: tl.array, o: tl.array, R: tl.const = 64):
+    """o = k - k @ h, `R` rows at a time, and h += o.T @ w: registers want of k what a product takes
     as it is."""
     i = tl.program_id(0)
     h = tl.zeros((128, 128), tl.f32)
-    for t in tl.range(0, k.shape[1], 64):
-        rows = tl.load(k, (i, t, 0), (64, 128))
+    for t in tl.range(0, k.shape[1], R):
+        rows = tl.load(k, (i, t, 0), (R, 128))
         new = (rows.to(tl.f32) - tl.dot(rows, h.to(k.dtype))).to(k.dtype)
         tl.store(o, (i, t, 0), new)
-        h = tl.dot(new.T, tl.load(w, (i, t, 0), (64, 128)), h)
+        h = tl.dot(new.T, tl.load(w, (i, t, 0), (R, 128)), h)
+
+
+def expected_reflections(k: np.ndarray, w: np.ndarray, size: int) -> np.ndarray:
+    """What `reflections` of so many rows gives, with its roundings."""
+    expected, h = np.zeros(k.shape), np.zeros((len(k), 128, 128))
+    for t in range(0, k.shape[1], size):
+        part = slice(t, t + size)
+        one = k[:, part].astype(np.float64)
+        new = (one - one @ h.astype(BF16).astype(np.float64)).astype(BF16).astype(np.float64)
+        expected[:, part] = new
+        h += new.swapaxes(1, 2) @ w[:, part].astype(np.float64)
+    return expected
 
 
 @pytest.mark.parametrize("rows", [40, 64 * 7 + 24])
@@ -33,19 +45,27 @@ def test_registers_read_what_products_do(rows: int, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("TILEC_TARGET", "sm_90a")
     rng = np.random.default_rng(rows)
     k, w = ((rng.standard_normal((3, rows, 128)) / 16).astype(BF16) for _ in range(2))
-    o, expected, h = poisoned(k.shape, BF16), np.zeros(k.shape), np.zeros((3, 128, 128))
-    for t in range(0, rows, 64):
-        part = slice(t, t + 64)
-        one = k[:, part].astype(np.float64)
-        new = (one - one @ h.astype(BF16).astype(np.float64)).astype(BF16).astype(np.float64)
-        expected[:, part] = new
-        h += new.swapaxes(1, 2) @ w[:, part].astype(np.float64)
+    o = poisoned(k.shape, BF16)
     there = reflections.on("emulator:check")
     there(k, w, o)
-    np.testing.assert_allclose(o.astype(np.float64), expected, atol=4e-3)
+    np.testing.assert_allclose(o.astype(np.float64), expected_reflections(k, w, 64), atol=4e-3)
     compiled = there.compiled(k, w, o)
     assert decisions(compiled, "warp specialisation")[0].startswith("1 loading warp")
     assert decisions(compiled, "asynchronous copy")[0].startswith("by its product's buffer")
+
+
+def test_one_slot_is_no_ring(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where shared memory holds one turn's tiles only, threads copy them."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    rng = np.random.default_rng(7)
+    k, w = ((rng.standard_normal((2, 500, 128)) / 16).astype(BF16) for _ in range(2))
+    o = poisoned(k.shape, BF16)
+    there = reflections.on("emulator:check")
+    there(k, w, o, R=192)
+    np.testing.assert_allclose(o.astype(np.float64), expected_reflections(k, w, 192), atol=8e-3)
+    ptx = there.compiled(k, w, o, R=192).ptx
+    assert "cp.async.cg" in ptx
+    assert "cp.async.bulk.tensor" not in ptx
 
 
 @tilec.kernel(grid=lambda x, BM: tl.cdiv(x.shape[0], BM))
