@@ -162,7 +162,7 @@ def _leave_two_slots(function: ir.Operation, loads: list[Read], context: PassCon
     """Whether shared memory holds what loads fill twice, beside the rest: one slot of tensor
     copies, which nobody refills ahead, is slower than cp.async (Householder products, backward: 210
     us for 194, H200)."""
-    fills = [fill.store.dst for load in loads for fill in uses_of(load.result, dims_of(load)).fills]
+    fills = [fill.store.dst for load in loads for fill in uses_of(load.result, load.along).fills]
     filled = OpSet(dst.owner for dst in fills if isinstance(dst.owner.opview, AllocOp))
     slot = sum(buffer_of(alloc.results[0]).slot_bytes for alloc in filled)
     return shared_bytes(function, without=filled) + 2 * slot <= context.target.shared_bytes
