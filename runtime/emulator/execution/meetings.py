@@ -27,7 +27,7 @@ def complete_lanes(mask: np.ndarray, instruction: Instruction, machine: Machine)
     members = member_mask(instruction)
     if isinstance(members, Immediate):
         wanted = ((int(members.value) & ALL_LANES) >> _LANES & 1).astype(bool)
-        missing = (wanted & ~machine.exited & ~mask).any(2, keepdims=True)
+        missing = np.any(wanted & ~machine.exited & ~mask, 2, keepdims=True)
         if begins_products(instruction):
             whole = len(missing) // WARPGROUP * WARPGROUP
             groups = missing[:whole].reshape(-1, WARPGROUP, *missing.shape[1:])
