@@ -31,7 +31,6 @@ _CHOICES = ("arith.maximumf", "arith.maxnumf", "arith.select")
 
 @kernel_pass(
     requires=Level.BUFFERS,
-    ensures=Level.BUFFERS,
     behind={"rotate-dots": "it tells what needs an accumulator by ops of arithmetic"},
 )
 def skip_scaling(function: ir.Operation, context: PassContext) -> None:

@@ -52,7 +52,7 @@ HELD_WORDS = 64
 """Registers of a thread for all fragments of an rhs whose lhs threads hold: a quarter of them."""
 
 
-@kernel_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS, rings=True)
+@kernel_pass(requires=Level.LAYOUTS, rings=True)
 def stage_operands(function: ir.Operation, context: PassContext) -> None:
     """Turns every dot into buffer traffic and `gpu_tile.mma` per k-step."""
     computed = ComputedOperands(function, context)

@@ -83,9 +83,11 @@ def _of_fills(load: tile.LoadOp, facts: Divisibility, context: PassContext) -> S
     uses = uses_of(load.result, load.dims)
     if why_no_copy(load, uses, False, VECTOR_BYTES, "") is not None:
         return ()
-    planned = [plan_tensor_copy(load, f.store, f.dims, facts, context) for f in uses.fills]
-    fit = [copy for copy in planned if isinstance(copy, TensorCopy)]
-    return fit if len(fit) == len(planned) else ()
+    planned = [
+        attempt(plan_tensor_copy, load, f.store, f.dims, facts, context)[0] for f in uses.fills
+    ]
+    copies = [copy for copy in planned if copy is not None]
+    return copies if len(copies) == len(planned) else ()
 
 
 def read_operands_back(loads: Iterable[Read], facts: Divisibility, context: PassContext) -> None:
