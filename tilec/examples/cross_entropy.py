@@ -65,10 +65,11 @@ def cross_entropy(
             tl.store(out, (row, start), slope.to(out.dtype))
 
 
-@tilec.kernel(grid=lambda slopes, B: (slopes.shape[0], tl.cdiv(slopes.shape[1], B)))
+@tilec.kernel(grid=lambda slopes, B: slopes.shape[0] * tl.cdiv(slopes.shape[1], B))
 def scale_rows(slopes: tl.array, factors: tl.array, out: tl.array, B: tl.const = tl.auto):
     """out = slopes * factors[:, None], computed in f32."""
-    row, start = tl.program_id(0), tl.program_id(1) * B
+    blocks = tl.cdiv(slopes.shape[1], B)
+    row, start = tl.program_id(0) // blocks, tl.program_id(0) % blocks * B
     scaled = tl.load(slopes, (row, start), B).to(tl.f32) * tl.load(factors, row, ()).to(tl.f32)
     tl.store(out, (row, start), scaled.to(out.dtype))
 

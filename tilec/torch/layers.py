@@ -23,9 +23,6 @@ from tilec.examples.rms_norm import rms_norm_gradients, sum_columns
 from tilec.examples.softmax import row_tile
 from tilec.runtime.errors import ArgumentError
 
-DTYPES = torch.float32, torch.float16, torch.bfloat16
-LABELS = torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8
-
 PROGRAMS = 264
 """Partial sums of a weight's gradient, two a multiprocessor of an H200; not timed."""
 
@@ -58,8 +55,11 @@ def cross_entropy(logits: Any, labels: Any, smoothing: float = 0.0) -> Any:
     not count, and from 0 to the number of classes: the loss of any other is NaN. Keeps the
     gradient, of logits' size and dtype, instead of logits in f32. ArgumentError for others.
     """
-    _check("logits", logits, DTYPES, "(rows, classes)", 2)
-    _check("labels", labels, LABELS, f"({logits.shape[0]},)", 1, logits.shape[:1])
+    _check_floats("logits", logits, "(rows, classes)", getattr(logits, "ndim", 0) == 2)
+    fits = isinstance(labels, torch.Tensor) and labels.shape == logits.shape[:1]
+    _check_tensor("labels", labels, f"({logits.shape[0]},)", fits)
+    if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
+        raise ArgumentError(f"argument 'labels': expected integers, found {labels.dtype}")
     if not 0 <= smoothing <= 1:
         raise ArgumentError(f"argument 'smoothing': expected 0 to 1, found {smoothing!r}")
     return _cross_entropy(logits, labels, smoothing)
@@ -67,29 +67,27 @@ def cross_entropy(logits: Any, labels: Any, smoothing: float = 0.0) -> Any:
 
 def _check_rows(x: Any, **along: Any) -> None:
     """Refuses what is no tensor of rows, and no vectors along them."""
-    _check("x", x, DTYPES, "(..., n)")
+    _check_floats("x", x, "(..., n)", x.dim() > 0 if isinstance(x, torch.Tensor) else False)
     for name, value in along.items():
-        _check(name, value, DTYPES, f"({x.shape[-1]},)", 1, x.shape[-1:])
+        fits = isinstance(value, torch.Tensor) and value.shape == x.shape[-1:]
+        _check_floats(name, value, f"({x.shape[-1]},)", fits)
 
 
-def _check(
-    name: str, value: Any, dtypes: Any, wanted: str, rank: int | None = None, shape: Any = None
-) -> None:
+def _check_floats(name: str, value: Any, wanted: str, fits: bool) -> None:
     """Refuses an argument of another class, dtype or shape: kernels read no more than there is of
-    each, and would say nothing."""
+    each, compute in f32, and would say nothing."""
+    _check_tensor(name, value, wanted, fits)
+    if not value.is_floating_point() or value.element_size() not in (2, 4):
+        raise ArgumentError(f"argument {name!r}: expected f32, f16 or bf16, found {value.dtype}")
+
+
+def _check_tensor(name: str, value: Any, wanted: str, fits: bool) -> None:
     if not isinstance(value, torch.Tensor):
-        raise ArgumentError(
-            f"argument {name!r}: expected a tensor {wanted}, found {type(value).__name__}"
-        )
-    if value.dtype not in dtypes:
-        known = ", ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
-        found = str(value.dtype).removeprefix("torch.")
-        raise ArgumentError(f"argument {name!r}: expected dtype {known}, found {found}")
-    fits = value.dim() > 0 if rank is None else value.dim() == rank
-    if not fits or (shape is not None and value.shape != shape):
-        raise ArgumentError(
-            f"argument {name!r}: expected shape {wanted}, found {tuple(value.shape)}"
-        )
+        found = type(value).__name__
+        raise ArgumentError(f"argument {name!r}: expected a tensor {wanted}, found {found}")
+    if not fits:
+        found = tuple(value.shape)
+        raise ArgumentError(f"argument {name!r}: expected shape {wanted}, found {found}")
 
 
 def _partial_sums(x: Any, *weights: int) -> Any:
