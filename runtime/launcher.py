@@ -290,25 +290,27 @@ def _scalars(parameters: Sequence[Any]) -> list[Any]:
 def _grid_parts(
     kernel: CompiledKernel, rule: GridRule | None, parameters: Sequence[Any]
 ) -> tuple[Grid, GridOfScalars | None]:
-    """The grid of a call: fixed for these shapes, or else a function of the scalars."""
+    """The grid of a call: fixed for these shapes, or else a function of the scalars, which outlives
+    the call and keeps none of its arrays."""
+    shapes = [shape_of(value) if isinstance(value, ArrayView) else None for value in parameters]
     if rule is not None and not rule.scalars:
-        return rule(_rule_values(parameters, _scalars(parameters))), None
+        return rule(_rule_values(shapes, _scalars(parameters))), None
 
     def grid_of_scalars(scalars: Sequence[Any]) -> Grid:
         if rule is None:
             raise ArgumentError(
                 f"{kernel.name} has no grid rule: give the grid, as in {kernel.name}[grid](...)"
             )
-        return rule(_rule_values(parameters, scalars))
+        return rule(_rule_values(shapes, scalars))
 
     return (0, 0, 0), grid_of_scalars
 
 
-def _rule_values(parameters: Sequence[Any], scalars: Sequence[Any]) -> list[Any]:
+def _rule_values(shapes: Sequence[Any], scalars: Sequence[Any]) -> list[Any]:
     """What a grid rule reads: the shape of each array, how many arrays and elements each list has,
     the value of each scalar."""
     left = iter(scalars)
-    return [shape_of(v) if isinstance(v, ArrayView) else next(left) for v in parameters]
+    return [next(left) if shape is None else shape for shape in shapes]
 
 
 def shape_of(argument: ArrayView) -> tuple[int, ...]:

@@ -210,9 +210,11 @@ def test_attention_again_of_packed_sequences() -> None:
 
 
 @pytest.mark.parametrize("handed", [False, True])
-def test_gradients_of_attention_again(handed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gradients_of_attention_again(
+    handed: bool, gpu: SimulatedGpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By two kernels, or by three that hand the gradients of scores on, one head of keys
-    after the other."""
+    after the other, whose grids numbers say; nothing keeps memory."""
     monkeypatch.setattr(gradient_plan, "_saves", lambda *_: handed)
     monkeypatch.setattr(gradient_plan, "MOST_BYTES", 2 * 21 * 32 * 2)
     rng = np.random.default_rng(2)
@@ -227,6 +229,9 @@ def test_gradients_of_attention_again(handed: bool, monkeypatch: pytest.MonkeyPa
             assert max(error(x.numpy()[n], y) for x, y in zip(found, right, strict=True)) < 2e-3
     (known,) = gradient_launch._known.calls.values()
     assert len(known.steps) == (1 + 2 * 2 if handed else 2)
+    del there, of_out, logs, out, found
+    gc.collect()
+    assert not gpu.memory
 
 
 def test_gradients_of_attention_where_memory_is_full(
