@@ -127,6 +127,7 @@ def test_elements_that_come_one_by_one_take_a_word_each(columns: int) -> None:
         is_whole = kernel is copy_rows and columns % 16 == 0
         found = there.compiled(source, y, **given)
         elements, threads = (4096, 256) if is_whole else (1024, 128)
+        threads = 256 if kernel is take_colour else threads  # from places apart
         assert elements // 2 < found.constants["B"] <= elements
         assert found.threads == threads
 

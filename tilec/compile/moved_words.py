@@ -21,7 +21,8 @@ class MovedWords:
 
     `largest`: elements of the largest tile that moves, and the bits of a register that each takes;
     of several the widest. Where elements come one by one that is a word, however narrow they are:
-    `alone` is how many such a tile has, 0 if its elements are words. `wants_long_rows`: whether
+    `alone` is how many such a tile has, 0 if its elements are words. `apart`: elements of the
+    largest tile that is loaded from places apart, as a colour of pixels is. `wants_long_rows`: whether
     they do so since rows begin anywhere, so that tiles share sectors at the ends of theirs with
     tiles beside them, and nothing with those above, as a stencil's do, or where rows of some are
     columns of others.
@@ -32,7 +33,7 @@ class MovedWords:
         self._read: list[ir.Value] = []
         self._turns = bool(find_ops(function, TransposeOp))
         self._is_torn = False
-        self.largest, self.alone = (0, 0), 0
+        self.largest, self.alone, self.apart = (0, 0), 0, 0
         for op in all_ops(function):
             view = op.opview
             if isinstance(view, ArrayOp) and not isinstance(view, Atomic):
@@ -51,7 +52,11 @@ class MovedWords:
         if moved > self.largest:
             self.largest = moved
             self.alone = prod(sizes) if width == 1 and bits < WORD_BITS else 0
-        if isinstance(view, Indexed) or sum(size > 1 for size in sizes) < 2:
+        if isinstance(view, Indexed):
+            return
+        if view.is_load and contiguous_dim(view.array, view.dims) is None:
+            self.apart = max(self.apart, prod(sizes))
+        if sum(size > 1 for size in sizes) < 2:
             return
         self._turns |= contiguous_dim(view.array, view.dims) != len(sizes) - 1
         pitches = (step * element_bytes(view.array) for step in self._pitches(view))

@@ -239,8 +239,8 @@ class ProgramFacts:
     largest in memory, each in one of the `stripes` in which a program works
     (`passes/rows/stripes.py`). `is_few`: whether launches have few programs. `gathered`: accesses
     of gathers that no loop repeats, each of a run of neighbours. `alone`: elements of the largest
-    tile in memory, if they come one by one and are no words. `is_crowded`: whether it is for
-    launches of many programs."""
+    tile in memory, if they come one by one and are no words, `apart` of the largest that is loaded
+    from places apart. `is_crowded`: whether it is for launches of many programs."""
 
     stripes: int
     is_few: bool = False
@@ -252,6 +252,7 @@ class ProgramFacts:
     recurs: bool = False
     gathered: int = 0
     alone: int = 0
+    apart: int = 0
     is_crowded: bool = False
 
     @property
@@ -320,7 +321,8 @@ def facts_of(function: ir.Operation, target: Target) -> ProgramFacts:
         known = Divisibility(function)
         runs = (prod(shape(one.mask)) // index_run(one, known)[1] for one in gathers)
         program.gathered = sum(runs)
-    program.alone = MovedWords(function).alone
+    words = MovedWords(function)
+    program.alone, program.apart = words.alone, words.apart
     return program
 
 
