@@ -22,10 +22,10 @@ class MovedWords:
     `largest`: elements of the largest tile that moves, and the bits of a register that each takes;
     of several the widest. Where elements come one by one that is a word, however narrow they are:
     `alone` is how many such a tile has, 0 if its elements are words. `apart`: elements of the
-    largest tile that is loaded from places apart, as a colour of pixels is. `wants_long_rows`: whether
-    they do so since rows begin anywhere, so that tiles share sectors at the ends of theirs with
-    tiles beside them, and nothing with those above, as a stencil's do, or where rows of some are
-    columns of others.
+    largest tile that is loaded from places apart, as a colour of pixels is. `wants_long_rows`:
+    whether they come one by one since rows begin anywhere, so that tiles share sectors at the ends
+    of theirs with tiles beside them, and nothing with those above, as a stencil's do, or where rows
+    of some are columns of others.
     """
 
     def __init__(self, function: ir.Operation) -> None:
