@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from mlir import ir
@@ -96,12 +96,14 @@ def _report(one: _Early, why: str, context: PassContext) -> None:
 
 @dataclass(frozen=True)
 class _Early:
-    """A load that may go in front of `place`. `moved`: it, and the ops of its address that stand
-    behind that, each with the op behind it."""
+    """A load that may go in front of `place`. `moved`: it, and the ops of its address that stood
+    behind that, each with the op behind it; none before it has gone there."""
 
     load: ir.Operation
     place: ir.Operation
-    moved: tuple[tuple[ir.Operation, ir.Operation], ...]
+    moved: list[tuple[ir.Operation, ir.Operation]] = field(
+        default_factory=list[tuple[ir.Operation, ir.Operation]]
+    )
 
     @property
     def registers(self) -> int:
@@ -109,28 +111,24 @@ class _Early:
         return registers_of(self.load.results[0])
 
     def hoist(self) -> None:
-        """Moves the load, and what its address needs."""
+        """Moves the load, and what its address needs and no load before it has moved."""
+        needed, ops = _address(self.load)[0], [v.operation for v in self.load.block.operations]
+        for op, behind in pairwise(ops):
+            if op in needed and self.place.is_before_in_block(op):
+                self.moved.append((op, behind))
         for op, _ in self.moved:
             op.move_before(self.place)
 
     def put_back(self) -> None:
-        """Undoes that."""
+        """Undoes that, of the load that went last."""
         for op, behind in reversed(self.moved):
             op.move_before(behind)
 
 
 def _early(loads: Collection[ir.Operation], waits: Collection[str]) -> list[_Early]:
     """Those of some loads of tiles that may go in front of an op of such a name."""
-    found = []
-    for load in loads:
-        place = _place(load, waits) if is_tile(load.results[0]) else None
-        if place is None:
-            continue
-        ops, needed = [v.operation for v in load.block.operations], _address(load)[0]
-        behind = ops[ops.index(place) :]
-        moved = [(op, after) for op, after in pairwise(behind) if op in needed]
-        found.append(_Early(load, place, tuple(moved)))
-    return found
+    places = ((load, _place(load, waits)) for load in loads if is_tile(load.results[0]))
+    return [_Early(load, place) for load, place in places if place is not None]
 
 
 def _place(load: ir.Operation, waits: Collection[str]) -> ir.Operation | None:
