@@ -51,15 +51,15 @@ def scaled(
 
 
 @pytest.mark.parametrize(
-    ("rows", "parts", "warps"), [(4096, 4, 2), (4096, 3, 8), (64, 4, 4), (64, 3, 8)]
+    ("rows", "parts", "warps"), [(4096, 4, 2), (4096, 3, 8), (64, 4, 2), (64, 3, 8)]
 )
 def test_what_columns_have(rows: int, parts: int, warps: int) -> None:
-    """Loaded once for several rows, where there are many programs."""
+    """Loaded once for several rows."""
     arrays = ["x:f32[?,?:4;?:4,1]", "parts:f32[?,?:4;?:4,1]", "y:f32[?,?:4;?:4,1]"]
     sizes = {"x": (rows, 2048), "parts": (parts, 2048), "y": (rows, 2048)}
     kernel = scaled.compile(arrays, {"PARTS": parts}, target="sm_90a", sizes=sizes)
     assert kernel.threads == 32 * warps
-    assert kernel.suits[1] == (16 if parts == 4 and rows == 64 else 0)
+    assert not any(kernel.suits)
 
 
 @tilec.kernel(grid=lambda a: a.shape[0])

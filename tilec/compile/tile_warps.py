@@ -13,15 +13,13 @@ they get as many elements a warp as exchanges."""
 MET_PER_WARP = (128, 1024)
 """Elements that a warp has at least, and at most, of those that exchange places with each other:
 between lanes that takes a shuffle, between warps a buffer and two barriers."""
-MET_OF_SEVERAL = 512
-"""Elements that a warp has of a tile that is reduced often, of which several are loaded: each is in
-registers while others are. Backward of attention over residuals, 2048 bf16: 173 us, with 1024 209,
-with 256 224 (H200)."""
-REDUCED_OFTEN = 256
-"""The same of one that is loaded alone: in one warp the elements of a row, and where each is, take
-up to 194 registers, and a multiprocessor has room for 8 such warps. The largest of f32 rows one by
-one, 7 of 2172 rows of 1463, 3 of 1436 of 1003 and of 2985 of 906: 20.4, 5.4 and 7.2 us in one
-warp, 15.1, 5.6 and 6.4 in two, 15.0, 4.8 and 6.6 in four, 22.4, 5.2 and 8.9 in 8 (H200)."""
+REDUCED_OFTEN = 512
+"""Elements that a warp has of a tile that is reduced often. Of several that are loaded each is in
+registers while others are: backward of attention over residuals, 2048 bf16, takes 173 us, with 1024
+209, with 256 224. In one warp the elements of a longer row, and where each is, take up to 194
+registers: the largest of f32 rows one by one, 7 of 2172 rows of 1463, 3 of 2985 of 906 and 7 of 7323
+of 2439 take 14.9, 6.4 and 61.4 us in two warps, 20.4, 7.2 and 75.4 in one, 15.0, 6.6 and 63.5 in
+four, the last 87.7 in 8; 4 of 9708 of 546 13.5 in one and 13.1 in two (H200)."""
 MET_WORDS = 2
 """Words of such an element at most, of which a thread has 32 then; of wider ones it has fewer."""
 MANY_MOVES = 50
@@ -66,8 +64,9 @@ element: 6 planes of 71 x 95 take 0.95 us in 8 warps for 1.45 in 4 and 2.00 in 2
 in 4; four gathers an element 20.1 for 19.4 and 21.0 (2048 planes of 112 x 112, H200)."""
 LEAST_PARTS = 4
 """Loads of parts of a tile, as what belongs to columns, that are as many as those of whole ones: a
-thread loads its columns' once for several rows, as `SPREAD_BYTES_PER_THREAD` says, where there are
-many programs, else as `NARROW_BYTES_PER_THREAD`, so that there are threads."""
+thread loads its columns' once for several rows, `SPREAD_BYTES_PER_THREAD` of them. Filters of four
+taps down columns of bf16 in two, four and 8 warps: 15 x 160 x 4352 14.9, 17.9 and 23.0 us, 7 x 381 x
+80 2.47, 2.58 and 2.34, 1 x 328 x 2752 f32 3.89, 3.95 and 5.14 (H200)."""
 SLOTS_PER_THREAD, LEAST_COMPUTING, LEAST_PER_LANE = 512, 4, 2
 """Instructions of a thread where tiles that nobody loads are computed and reduced, and the fewest
 warps for a program of more than one, in which lanes have at least so many elements each. Integrals
@@ -118,7 +117,7 @@ def meets_often(program: ProgramFacts, lanes: int) -> Wanted | None:
     low, high = MET_PER_WARP
     high //= -(-program.exchanges.words // MET_WORDS)
     if not program.exchanges:
-        high = MET_OF_SEVERAL if program.rows_loaded > 1 else REDUCED_OFTEN
+        high = REDUCED_OFTEN
     each = max(low, min(high, program.exchanges.met or high))
     warps = program.elements // each
     moves_much = program.exchanges.moved > MANY_MOVES * program.elements
@@ -134,9 +133,8 @@ def elementwise(program: ProgramFacts, lanes: int) -> Wanted | None:
     once = program.accesses.once
     each = ELEMENTWISE_BYTES_PER_THREAD
     parts = sum(1 < elements < program.elements for elements in once)
-    if repeats_parts(program):
-        each = SPREAD_BYTES_PER_THREAD if program.is_crowded else NARROW_BYTES_PER_THREAD
-    elif (once and FEW_READ * max(once) <= program.elements) or parts > program.rows_loaded > 1:
+    has_few = once and FEW_READ * max(once) <= program.elements
+    if has_few or parts > program.rows_loaded > 1 or _repeats_parts(program):
         each = SPREAD_BYTES_PER_THREAD
     elif once and program.rows_loaded - program.rows_numbered <= 1:
         each = min(each * program.bytes // program.narrow_bytes, NARROW_BYTES_PER_THREAD)
@@ -148,7 +146,7 @@ def elementwise(program: ProgramFacts, lanes: int) -> Wanted | None:
     return _held(program, wanted._replace(warps=max(busy, wanted.warps)), lanes)
 
 
-def repeats_parts(program: ProgramFacts) -> bool:
+def _repeats_parts(program: ProgramFacts) -> bool:
     """Whether threads of an elementwise program load much for each of their columns."""
     few = max(LEAST_PARTS, program.rows_loaded)
     return not program.meets and program.parts_loaded >= few
