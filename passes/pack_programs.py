@@ -52,8 +52,8 @@ from tilec.passes.demands.kernels import (
 )
 from tilec.passes.programs.packing import why_alone
 from tilec.passes.programs.program_relations import have_uneven_loops
-from tilec.passes.rewriting.control import either, for_loop
-from tilec.passes.rewriting.scalars import as_type, binary, constant, equal, less, select
+from tilec.passes.rewriting.control import for_loop
+from tilec.passes.rewriting.scalars import as_type, binary, constant, less, select
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import find_ops
 
@@ -127,7 +127,12 @@ def _pack(function: ir.Operation, context: PassContext, programs: int) -> None:
         else:
             end, places = _walk(first, total, step, None)
             with ir.InsertionPoint(end):
-                places = _place(places[0], [x, y, z])
+                row = binary("arith.divui", places[0], x)
+                places = [
+                    binary("arith.remui", places[0], x),
+                    binary("arith.remui", row, y),
+                    binary("arith.divui", row, y),
+                ]
     for op in body:
         op.move_before(end)
     for op in ids:
@@ -140,28 +145,6 @@ def _pack(function: ir.Operation, context: PassContext, programs: int) -> None:
     if context.index_bits == 32:
         most = min(most_programs(function), MOST_PROGRAMS - REACHED)
         function.attributes[PROGRAM_LIMIT] = ir.IntegerAttr.get(i32, most)
-
-
-def _place(number: ir.Value, grid: list[ir.Value]) -> list[ir.Value]:
-    """Which program of the grid a number is. Two divisions take as long as a load; of a grid along
-    one of the first axes, as of rows whose columns are one tile's, none is needed."""
-    x, y, z = grid
-    none, one = constant(number.type, 0), constant(number.type, 1)
-
-    def divided() -> list[ir.Value]:
-        row = binary("arith.divui", number, x)
-        return [
-            binary("arith.remui", number, x),
-            binary("arith.remui", row, y),
-            binary("arith.divui", row, y),
-        ]
-
-    def along_second() -> list[ir.Value]:
-        is_flat = equal(binary("arith.muli", x, z), one)
-        return list(either(is_flat, lambda: [none, number, none], divided))
-
-    is_flat = equal(binary("arith.muli", y, z), one)
-    return list(either(is_flat, lambda: [number, none, none], along_second))
 
 
 def _walk(

@@ -18,7 +18,6 @@ from tilec.dialects.types import is_index, number_type, shape
 from tilec.executable.kernel import MOST_PROGRAMS
 from tilec.passes.analysis.divisibility import number_of
 from tilec.passes.demands.kernels import has_narrow_indices
-from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.walk import is_of, kernel_of
 
 _MOST_ELEMENTS = 2**48
@@ -80,8 +79,6 @@ class Signs:
             return True, shape(value)[op.opview.axis]
         if op.name in _SAME:
             return self._of_same(op)
-        if op.name == "scf.if":
-            return self._of_branch(op, ir.OpResult(value).result_number)
         if op.name not in _RULES or not is_index(number_type(value)):
             return False, None
         return self._of_arithmetic(op)
@@ -94,13 +91,6 @@ class Signs:
             return False, None
         lower, upper = list(loop.operands)[:2]
         return self._bounds(lower)[0], self._bounds(upper)[1]
-
-    def _of_branch(self, op: ir.Operation, number: int) -> _Bounds:
-        """The bounds of what a branch gives: what holds on both sides."""
-        given = [terminator(region.blocks[0]).operands[number] for region in op.regions]
-        ends = [self._bounds(value) for value in given]
-        mosts = [most for _, most in ends if most is not None]
-        return all(least for least, _ in ends), max(mosts) if len(mosts) == len(ends) else None
 
     def _of_same(self, op: ir.Operation) -> _Bounds:
         """The bounds of the operand, unless the result has too few bits for it."""

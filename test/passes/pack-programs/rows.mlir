@@ -44,19 +44,12 @@ func.func @rows(%a: !v) attributes {tile.kernel} {
 // CHECK: %[[Y:.*]] = "tile.num_programs"() {axis = 1 : i32}
 // CHECK: %[[ALL:.*]] = arith.muli %[[X]],
 // CHECK: scf.for %[[P:.*]] = %{{.*}} to %[[ALL]]
-// CHECK: %[[FLAT:.*]] = arith.cmpi eq, %{{.*}}, %c1
-// CHECK: %[[AT:.*]]:3 = scf.if %[[FLAT]]
-// CHECK: scf.yield %[[P]], %c0, %c0
-// CHECK: %[[SECOND:.*]] = arith.cmpi eq, %{{.*}}, %c1
-// CHECK: scf.if %[[SECOND]]
-// CHECK: scf.yield %c0, %[[P]], %c0
 // CHECK: %[[ROW:.*]] = arith.divui %[[P]], %[[X]]
 // CHECK: %[[I:.*]] = arith.remui %[[P]], %[[X]]
 // CHECK: %[[J:.*]] = arith.remui %[[ROW]], %[[Y]]
 // CHECK: %[[K:.*]] = arith.divui %[[ROW]], %[[Y]]
-// CHECK: scf.yield %[[I]], %[[J]], %[[K]]
-// CHECK: arith.addi %[[AT]]#0, %[[AT]]#2
-// CHECK: arith.addi %{{.*}}, %[[AT]]#1
+// CHECK: arith.addi %[[I]], %[[K]]
+// CHECK: arith.addi %{{.*}}, %[[J]]
 func.func @planes(%a: !v) attributes {tile.kernel} {
   %i = "tile.program_id"() {axis = 0 : i32} : () -> index
   %k = "tile.program_id"() {axis = 2 : i32} : () -> index
