@@ -11,8 +11,9 @@ from tilec.examples.running import compare, launch, poisoned
 
 @tilec.kernel(grid=lambda rows, ROWS: tl.cdiv(rows.shape[0], ROWS))
 def gather_rows(
-    table: tl.array, rows: tl.array, out: tl.array, ROWS: tl.const = 8, WIDTH: tl.const = 128
-):
+    table: tl.array, rows: tl.array, out: tl.array,
+    ROWS: tl.const = tl.auto, WIDTH: tl.const = tl.auto,
+):  # fmt: skip
     """out[i] = table[rows[i]]; a row number outside the table gives zeros."""
     first = tl.program_id(0) * ROWS
     numbers = tl.load(rows, first, ROWS, padding=-1)[:, None]
