@@ -15,12 +15,15 @@ from tilec.examples.running import poisoned
 @tilec.kernel(
     cluster=(1, 2), grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN))
 )
-def centered(a: tl.array, b: tl.array, c: tl.array, BM: tl.const = 64, BN: tl.const = 64):
-    """c = a @ b^T - sums of b's rows, as products of integers with a zero point have it."""
+def centered(
+    a: tl.array, b: tl.array, at: tl.array, c: tl.array, BM: tl.const = 64, BN: tl.const = 64
+):
+    """c = a @ b[at]^T - sums of b's rows, as products of integers with a zero point have it."""
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     acc, rows = tl.zeros((BM, BN), tl.i32), tl.zeros((BN,), tl.i32)
+    numbers = tl.load(at, n, BN)[:, None]
     for k in tl.range(0, a.shape[1], 64):
-        right = tl.load(b, (n, k), (BN, 64))
+        right = tl.gather(b, (numbers, k + tl.arange(64)))
         acc = tl.dot(tl.load(a, (m, k), (BM, 64)), right.T, acc)
         rows += tl.sum(right.to(tl.i32), axis=1)
     tl.store(c, (m, n), acc - rows[None, :])
@@ -35,12 +38,12 @@ def test_a_copy_is_ordered_behind_the_one_that_it_overwrites(
     monkeypatch.setenv("TILEC_TARGET", target)
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-99, 99, (rows, 1024)).astype(np.int8) for rows in (64, 128))
-    c = poisoned((64, 128), np.int32)
-    ptx = centered.compiled(a, b, c).ptx
+    at, c = rng.integers(0, 128, 128).astype(np.int32), poisoned((64, 128), np.int32)
+    ptx = centered.compiled(a, b, at, c).ptx
     assert "cp.async.cg" in ptx
     assert "multicast::cluster" in ptx
-    centered.on(f"emulator:{mode}")(a, b, c)
-    left, right = a.astype(np.int64), b.astype(np.int64)
+    centered.on(f"emulator:{mode}")(a, b, at, c)
+    left, right = a.astype(np.int64), b[at].astype(np.int64)
     np.testing.assert_array_equal(c, left @ right.T - right.sum(1))
 
 
