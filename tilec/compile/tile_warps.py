@@ -17,7 +17,7 @@ REDUCED_OFTEN = 512
 """Elements that a warp has of a tile that is reduced often. Of several that are loaded each is in
 registers while others are: backward of attention over residuals, 2048 bf16, takes 173 us, with 1024
 209, with 256 224. In one warp the elements of a longer row, and where each is, take up to 194
-registers: the largest of f32 rows one by one, 7 of 2172 rows of 1463, 3 of 2985 of 906 and 7 of 7323
+registers: the largest of f32 rows one by one, 7 of 2172 rows of 1463, 3 of 2985 of 906, 7 of 7323
 of 2439 take 14.9, 6.4 and 61.4 us in two warps, 20.4, 7.2 and 75.4 in one, 15.0, 6.6 and 63.5 in
 four, the last 87.7 in 8; 4 of 9708 of 546 13.5 in one and 13.1 in two (H200)."""
 MET_WORDS = 2
@@ -65,8 +65,7 @@ in 4; four gathers an element 20.1 for 19.4 and 21.0 (2048 planes of 112 x 112, 
 LEAST_PARTS = 4
 """Loads of parts of a tile, as what belongs to columns, that are as many as those of whole ones: a
 thread loads its columns' once for several rows, `SPREAD_BYTES_PER_THREAD` of them. Filters of four
-taps down columns of bf16 in two, four and 8 warps: 15 x 160 x 4352 14.9, 17.9 and 23.0 us, 7 x 381 x
-80 2.47, 2.58 and 2.34, 1 x 328 x 2752 f32 3.89, 3.95 and 5.14 (H200)."""
+taps of bf16 in two, four and 8 warps: 15 x 160 x 4352 14.9, 17.9 and 23.0 us, 7 x 381 x 80 2.47, 2.58 and 2.34, 1 x 328 x 2752 f32 3.89, 3.95 and 5.14 (H200)."""
 SLOTS_PER_THREAD, LEAST_COMPUTING, LEAST_PER_LANE = 512, 4, 2
 """Instructions of a thread where tiles that nobody loads are computed and reduced, and the fewest
 warps for a program of more than one, in which lanes have at least so many elements each. Integrals
