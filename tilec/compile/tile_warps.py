@@ -17,8 +17,8 @@ REDUCED_OFTEN = 512
 """Elements that a warp has of a tile that is reduced often. Of several that are loaded each is in
 registers while others are: backward of attention over residuals, 2048 bf16, takes 173 us, with 1024
 209, with 256 224. In one warp the elements of a longer row, and where each is, take up to 194
-registers: the largest of f32 rows one by one, 7 of 2172 rows of 1463, 3 of 2985 of 906, 7 of 7323
-of 2439 take 14.9, 6.4 and 61.4 us in two warps, 20.4, 7.2 and 75.4 in one, 15.0, 6.6 and 63.5 in
+registers: the largest of f32 rows one by one, 7 of 2172 of 1463, 3 of 2985 of 906, 7 of 7323 of
+2439, take 14.9, 6.4 and 61.4 us in two warps, 20.4, 7.2 and 75.4 in one, 15.0, 6.6 and 63.5 in
 four, the last 87.7 in 8; 4 of 9708 of 546 13.5 in one and 13.1 in two (H200)."""
 MET_WORDS = 2
 """Words of such an element at most, of which a thread has 32 then; of wider ones it has fewer."""
