@@ -60,5 +60,8 @@ def _is_running(rows: ir.Value) -> bool:
     spread = defining_op(rows, "tile.broadcast")
     power = spread and defining_op(spread.operands[0], *_EXPONENTIALS)
     less = power and defining_op(power.operands[0], "arith.subf")
-    chosen = less and defining_op(less.operands[1], *_CHOICES)
-    return bool(chosen) and any(value == less.operands[0] for value in chosen.operands)
+    if not less:
+        return False
+    was, now = less.operands
+    chosen = defining_op(now, *_CHOICES)
+    return chosen is not None and any(value == was for value in chosen.operands)
