@@ -65,7 +65,8 @@ in 4; four gathers an element 20.1 for 19.4 and 21.0 (2048 planes of 112 x 112, 
 LEAST_PARTS = 4
 """Loads of parts of a tile, as what belongs to columns, that are as many as those of whole ones: a
 thread loads its columns' once for several rows, `SPREAD_BYTES_PER_THREAD` of them. Filters of four
-taps of bf16 in two, four and 8 warps: 15 x 160 x 4352 14.9, 17.9 and 23.0 us, 7 x 381 x 80 2.47, 2.58 and 2.34, 1 x 328 x 2752 f32 3.89, 3.95 and 5.14 (H200)."""
+taps of bf16 in two, four and 8 warps: 15 x 160 x 4352 14.9, 17.9 and 23.0 us, 7 x 381 x 80 2.47,
+2.58 and 2.34, 1 x 328 x 2752 f32 3.89, 3.95 and 5.14 (H200)."""
 SLOTS_PER_THREAD, LEAST_COMPUTING, LEAST_PER_LANE = 512, 4, 2
 """Instructions of a thread where tiles that nobody loads are computed and reduced, and the fewest
 warps for a program of more than one, in which lanes have at least so many elements each. Integrals
