@@ -30,16 +30,16 @@ ALL_HEADS = 4 * 21 * 32 * 2
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("target", MAIN)
 def test_some_heads_at_a_time(target: str, causal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three of four heads of keys, then the last one; more keys than queries, neither of which fill
+    """Two of three heads of keys, then the last one; more keys than queries, neither of which fill
     tiles; a cap, sinks."""
     monkeypatch.setenv("TILEC_TARGET", target)
     monkeypatch.setattr(gradient_plan, "_saves", lambda *_: True)
-    monkeypatch.setattr(gradient_plan, "MOST_BYTES", 3 * 2 * 150 * 160 * 2)
+    monkeypatch.setattr(gradient_plan, "MOST_BYTES", 2 * 2 * 150 * 160 * 2)
     rng = np.random.default_rng(causal)
-    q, do = (rng.standard_normal((2, 4, 133, n)).astype(BF16) for n in (24, 40))
-    k, v = (rng.standard_normal((2, 2, 150, n)).astype(BF16) for n in (24, 40))
+    q, do = (rng.standard_normal((1, 6, 133, n)).astype(BF16) for n in (24, 40))
+    k, v = (rng.standard_normal((1, 3, 150, n)).astype(BF16) for n in (24, 40))
     logs = np.full(q.shape[:3], np.nan, np.float32)
-    sinks = rng.standard_normal(4).astype(np.float32)
+    sinks = rng.standard_normal(6).astype(np.float32)
     options = {"causal": causal, "cap": 5.0, "sinks": sinks, "device": "emulator:check"}
     out = tilec.ops.attention(q, k, v, logs=logs, **options)
     launched = launches(monkeypatch)
@@ -47,10 +47,10 @@ def test_some_heads_at_a_time(target: str, causal: bool, monkeypatch: pytest.Mon
     steps = ["handing_key_gradients", "handed_query_gradients"]
     assert launched == ["deltas", *steps, *steps, "sink_gradients"]
     how = {"causal": causal, "cap": 5.0, "sinks": sinks}
-    right = [attended(*(x[batch] for x in (q, k, v, do)), **how)[2:] for batch in range(2)]
-    for one, exact in zip(found[:3], zip(*right, strict=True), strict=False):
-        assert max(error(one[batch], exact[batch]) for batch in range(2)) < 1.5e-2
-    assert error(found[3], right[0][3] + right[1][3]) < 1.5e-2
+    right = attended(*(x[0] for x in (q, k, v, do)), **how)[2:]
+    for one, exact in zip(found[:3], right, strict=False):
+        assert error(one[0], exact) < 1.5e-2
+    assert error(found[3], right[3]) < 1.5e-2
 
 
 def launches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -130,6 +130,7 @@ def test_which_way() -> None:
     assert heads(128, 32768) == 0
     assert heads(64, 4096) == 0
     assert heads(128, 4096, most=1 << 29) == 8
+    assert heads(128, 4096, most=12 << 26) == 11  # of 32: 11, 11 and 10
     assert heads(128, 4096, most=1 << 28) == 0  # too few programs a launch
     assert heads(128, 4096, most=1 << 34) == 32
     assert heads(128, 4096, replace(machine, memory_gb_per_s=3350)) == 32

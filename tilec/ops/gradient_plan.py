@@ -28,8 +28,8 @@ some heads at a time. 0.4 to 0.5 for full, to 0.9 for causal gradients (H200).""
 LEAST_ROUNDS = 1.5
 """Programs a multiprocessor of a launch that is one of several: at its end it waits for the longest
 of them. Of 64 heads of 128 elements, 4096 long, 4 at a time (1.0 of these) take 1.20 times as long
-as all at once, causal 1.28 times, which is more than computing twice does; 16 at a time (3.9) 0.99
-and 1.03 times (H200)."""
+as all at once, causal 1.28 times, causal 8 (1.9) 1.07
+and 16 (3.9) 1.03 times; computed twice 1.14 and 1.09 times (H200)."""
 MOST_HEADS = 1 << 16
 """Of queries, of all batches: so far are their numbers known to fit indices of 32 bits."""
 
@@ -41,8 +41,12 @@ def heads_at_once(sizes: Shapes, number: int, machine: Machine, most: int | None
     if sizes.batch * sizes.heads > MOST_HEADS:
         return 0
     one = number * prod(handed_shape(sizes, 1))
-    heads = min(sizes.batch * sizes.few, (MOST_BYTES if most is None else most) // one)
-    return heads if heads and _saves(sizes, heads, number, machine) else 0
+    fitting = (MOST_BYTES if most is None else most) // one
+    if not fitting:
+        return 0
+    every = sizes.batch * sizes.few
+    heads = -(-every // -(-every // fitting))  # about as many in the last launch
+    return heads if _saves(sizes, heads, number, machine) else 0
 
 
 def handed_shape(sizes: Shapes, heads: int) -> tuple[int, int, int]:

@@ -29,7 +29,7 @@ rows."""
 SHORT_ROW = 1024
 """Elements: programs of shorter rows have few warps. Gradients of layer_norm in bf16 with 264, 528
 and 1056 programs: 16384 x 768 69.8, 43.4, 43.3 us; 16384 x 256 16.5, 12.4, 14.1; 4096 x 1024 14.1,
-15.0, 20.3; 8192 x 2048 47.7, 48.5, 53.4; 8192 x 4096 with 132, 264, 528 88.7, 93.3, 103.4 (H200)."""
+15.0, 20.3; 8192 x 2048 47.7, 48.5, 53.4; 8192 x 4096, 132, 264, 528 88.7, 93.3, 103.4 (H200)."""
 
 
 def rms_norm(x: Any, weight: Any, eps: float = 1e-6) -> Any:
