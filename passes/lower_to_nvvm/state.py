@@ -84,8 +84,7 @@ class Lowering:
         self._types: dict[ir.Type, ir.Type] = {}
         self._numbers: dict[str, ir.Value] = {}
         self._wholes: dict[tuple[ir.Value, ...], ir.Value] = {}
-        self.in_role = False
-        self.first_thread = 0
+        self.in_role, self.first_thread = False, 0
         """Number of the first thread that runs what is lowered now: a role's, else the CTA's."""
         self.num_threads = total_threads
         """How many threads run it."""
@@ -93,9 +92,8 @@ class Lowering:
         """Whether one thread runs it alone, its neighbours passing by."""
         self.certain: Sequence[ir.Value] | None = None
         """In a combining region: what is true where its values are elements, if that is known."""
-        self.i1 = ir.IntegerType.get_signless(1)
-        self.i32 = ir.IntegerType.get_signless(32)
-        self.index = ir.IntegerType.get_signless(context.index_bits)
+        sizes = (1, 32, context.index_bits)
+        self.i1, self.i32, self.index = map(ir.IntegerType.get_signless, sizes)
 
     # Types and values ------------------------------------------------------------------------
 

@@ -30,7 +30,11 @@ SPECS = {
     "gemm": ["a:bf16[?,?:8;?:8,1]", "bt:bf16[?,?:8;?:8,1]", "d:f32[?,?]"],
     "hopper_gemm": [f"{name}:bf16[?,?:8;?:8,1]" for name in "abc"],
 }
-CONSTANTS = {"matmul": {"BM": 16, "BN": 16, "BK": 16}, "online_softmax": {"N": 64}}
+CONSTANTS = {
+    "matmul": {"BM": 16, "BN": 16, "BK": 16},
+    "online_softmax": {"N": 64},
+    "gather_rows": {"ROWS": 8, "WIDTH": 128},
+}
 
 CONTROL = '''
 def helper(a, b=2):

@@ -7,6 +7,7 @@ import pytest
 
 import tilec
 import tilec.language as tl
+from tilec.examples.layer_norm import layer_norm
 
 
 @tilec.kernel(grid=lambda y, B: tl.cdiv(y.shape[0], B))
@@ -137,3 +138,25 @@ def test_scans_of_several_numbers_have_more_warps() -> None:
         expected[:, i] = kept + x[:, i]
     np.testing.assert_allclose(y, expected, rtol=0, atol=1e-4)
     assert there.compiled(x, flags, y, 3000).threads == 256
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "warps", "most"),
+    [
+        ("bf16", (32768, 8192), 8, 0),
+        ("bf16", (1000, 8192), 16, 16),
+        ("f32", (32745, 4099), 8, 0),
+        ("f16", (65489, 4099), 8, 0),
+        ("f16", (5971, 5120), 4, 0),
+    ],
+)
+def test_long_rows_that_are_scaled(
+    dtype: str, shape: tuple[int, int], warps: int, most: int
+) -> None:
+    """Few rows have twice as many warps as many, and so have elements that come one by one."""
+    step = ":8" if shape[1] % 8 == 0 else ""
+    matrix, row = f"{dtype}[?,?{step};?{step},1]", f"{dtype}[?{step};1]"
+    arrays = [f"x:{matrix}", f"weight:{row}", f"bias:{row}", f"y:{matrix}", "eps:f32"]
+    sizes = {"x": shape, "y": shape, "weight": shape[1:], "bias": shape[1:]}
+    kernel = layer_norm.compile(arrays, {"N": shape[1]}, target="sm_90a", sizes=sizes)
+    assert (kernel.threads, kernel.suits[1]) == (32 * warps, most)

@@ -99,8 +99,10 @@ is scaled with: in 8 warps RMS norms of 64 to 938 rows of 8192 and 16384 bf16 to
 times as long, layer norms 1.04 to 1.21, 4000 and 8000 rows 0.99 to 1.01; softmax, which loads
 nothing beside, 0.94 to 1.01 (H200). Rows that have 4 warps keep them, 335
 gated ones of 4864 bf16, to int8, take 5.6 us for 7.0 in 8, divergences of 557 of 5000 9.4 for 10.3,
-layer norms of 5971 of 5120 f16 56.7 for 55.8; but where elements come one by one, each in a register
-of its own: 65489 of 4099 f16 spill in 4 and take 462 us for 347 (H200)."""
+layer norms of 5971 of 5120 f16 56.7 for 55.8; and many rows keep theirs: layer norms of 32768 of
+8192 bf16 took 263 us in 8, 293 in 16, of 16384 of 16384 f16 267 and 277, of 32745 of 4099 f32 264
+and 304 (records of two days). But where elements come one by one each has a register of its own:
+65489 of 4099 f16 spill in 4 warps (H200)."""
 FEW_PER_THREAD, MOST_OF_FEW = 16, 16
 """Elements of a thread at least, and warps at most, where launches have few programs, each with a
 multiprocessor to itself: cross-entropy of 142 rows of 5888 bf16 takes 3.8 us in 8 warps, in 4 and
@@ -187,10 +189,10 @@ def rows(program: ProgramFacts, lanes: int) -> Wanted:
     each = BYTES_PER_THREAD * (SCANNED if scans else 1) << doubled
     bytes_ = program.bytes * max(1, scans)
     wanted = spread(program, bytes_, each, lanes, f"{program.bytes} bytes")
-    more = min(2 * wanted.warps, SCALED_WARPS)
-    is_long = program.elements > MANY_ELEMENTS[0] and (more == SCALED_WARPS or program.alone > 0)
-    if is_long and program.rows_loaded > 1:
-        wanted = wanted._replace(warps=max(wanted.warps, more))
+    if program.elements > MANY_ELEMENTS[0] and program.rows_loaded > 1:
+        more = min(2 * wanted.warps, SCALED_WARPS)
+        if program.alone or (more == SCALED_WARPS and not program.is_crowded):
+            wanted = wanted._replace(warps=max(wanted.warps, more))
     return _held(program, wanted, lanes)
 
 
