@@ -36,7 +36,7 @@ from mlir import ir
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.def_use import of_kind, only_use
 from tilec.dialects.gpu_tile.types import buffer_of, layout_attr, layout_of
-from tilec.dialects.types import element, shape
+from tilec.dialects.types import bit_width, element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout
 from tilec.messages.diagnostics import InternalError
@@ -344,11 +344,13 @@ def _partial_types(
 
 
 def _through_buffers(partials: Sequence[ir.Value], gathered: Sequence[Layout]) -> list[ir.Value]:
-    """Stores each tile to a buffer of its own and loads it again in the layout of those `gathered`
-    that takes least."""
+    """Stores each tile to a buffer of its own and loads it again, all in the one layout of those
+    `gathered` in which the widest elements take least: they are combined together."""
+    widest = max(partials, key=lambda partial: bit_width(element(partial)))
+    _, layout = cheapest_buffer(widest, layout_of(widest), gathered)
     loaded = []
     for partial in partials:
-        type_, layout = cheapest_buffer(partial, layout_of(partial), gathered)
+        type_, _ = cheapest_buffer(partial, layout_of(partial), (layout,))
         buffer = stored(partial, type_)
         type_ = tile_type(shape(partial), element(partial), layout_attr(layout))
         loaded.append(gpu_tile.BufferLoadOp.build(buffer, results=[type_]))

@@ -12,6 +12,8 @@ from emulated import array_type, random_layout, run, seed_of, tile_type
 from mlir import ir
 from test_reductions import DTYPES, load_text, random_array, single, store_text
 
+import tilec
+import tilec.language as tl
 from tilec.dialects.context import make_context
 from tilec.dialects.tile import ScanOp
 from tilec.hardware.layout import Layout, parse_layout
@@ -266,3 +268,29 @@ def test_the_liked_layout_always_works(shape: tuple[int, ...], num_warps: int) -
         layout = scan_layout(shape, axis, num_warps)
         assert supports_scan(layout, shape, axis)
         assert layout.num_threads == 32 * num_warps
+
+
+def _higher(value, at, other, where):
+    more = value > other
+    return tl.where(more, value, other), tl.where(more, at, where)
+
+
+@tilec.kernel(grid=lambda x: 1)
+def highest_so_far(x: tl.array, y: tl.array, at: tl.array, M: tl.const, N: tl.const):
+    """at: where the highest of each column is of the rows so far; y: where it is of all."""
+    rows = tl.arange(M)[:, None] + tl.zeros((M, N), tl.i64)
+    tile = tl.load(x, (0, 0), (M, N))
+    tl.store(at, (0, 0), tl.associative_scan((tile, rows), 0, _higher)[1])
+    tl.store(y, 0, tl.reduce((tile, rows), 0, _higher)[1])
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_elements_of_two_widths_that_warps_hand_on(columns: int) -> None:
+    """One layout for both, though each has its own that takes least."""
+    rng = np.random.default_rng(columns)
+    x = rng.permutation(1024 * columns).reshape(1024, columns).astype(np.float32)
+    y, at = np.full(columns, -1, np.int64), np.full(x.shape, -1, np.int64)
+    highest_so_far.on("emulator:check")(x, y, at, M=1024, N=columns)
+    expected = [[np.argmax(x[: m + 1, n]) for n in range(columns)] for m in range(1024)]
+    np.testing.assert_array_equal(at, expected)
+    np.testing.assert_array_equal(y, expected[-1])
