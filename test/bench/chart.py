@@ -39,13 +39,13 @@ class Row:
 
 ROWS = (
     Row("69 memory-bound cases, their mean", "Triton's best",
-        "memory-h200-2026-11-23", "", "tilec default", "triton"),
+        "memory-h200-2026-11-28", "", "tilec default", "triton"),
     Row("bf16 product, 8192 cubed", "cuBLAS",
-        "tables-h200-2026-11-28", "bf16 8192^3 TN", "tilec ops", "torch"),
+        "products-h200-2026-11-28", "bf16 8192^3 TN", "tilec ops", "torch"),
     Row("fp8 product to f16, 8192 cubed", "cuBLAS",
-        "tables-h200-2026-11-28", "e4m3 8192^3 TN to fp16", "tilec ops", "torch"),
+        "products-h200-2026-11-28", "e4m3 8192^3 TN to fp16", "tilec ops", "torch"),
     Row("bf16 product, 1024 cubed", "cuBLAS",
-        "tables-h200-2026-11-28", "bf16 1024^3 TN", "tilec ops", "torch"),
+        "products-h200-2026-11-28", "bf16 1024^3 TN", "tilec ops", "torch"),
     Row("causal attention, f16, 128 elements, 4096 long", "Triton's best",
         "attention-h200-2026-11-23", "attention fp16 D128 4096 causal",
         "tilec default", "triton"),
