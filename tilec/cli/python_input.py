@@ -11,21 +11,27 @@ from mlir import ir
 from tilec.call.kernel_file import kernel_of, load_file
 from tilec.cli.arguments import given_demands, split_name
 from tilec.cli.input import Input
-from tilec.cli.triton_kernels import take_over_on_import
 from tilec.hardware.target import Target
 from tilec.messages.diagnostics import CompileError
 from tilec.runtime.cuda.driver import no_device_reason
 from tilec.runtime.device import EMULATOR
+from tilec.runtime.when_imported import when_imported
 
 _HELP = "help: describe arrays and scalars with --arg, constants with --const"
+
+
+def _take_over_without_a_gpu() -> None:
+    """Triton alone would find no device for the file's tensors. To ask the driver takes longer than
+    all else of reading a file, which need not import Triton."""
+    if no_device_reason() is not None:
+        importlib.import_module("tilec.triton").enable(device=EMULATOR)
 
 
 def read(arguments: argparse.Namespace) -> Input:
     """The kernel INPUT names. CompileError if its file cannot be read or run."""
     path, name = split_name(arguments.input)
     name = name or arguments.kernel
-    if no_device_reason() is not None:  # Triton alone would find no device for the file's tensors
-        take_over_on_import(device=EMULATOR)
+    when_imported("triton", _take_over_without_a_gpu)
     module = load_file(path)
     found = getattr(module, name or "", None)
     if name is not None and type(found).__module__.startswith("triton."):
