@@ -16,7 +16,6 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 import unittest
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,10 +28,11 @@ sys.path[:0] = [str(ROOT), str(ROOT / "test" / "unit")]
 
 from gpu_marks import needs_gpu  # noqa: E402
 from runtime_kernels import ECHO_VALUES, axpy, echo, eight, mapped, reverse  # noqa: E402
+from torch_checks import run_tests  # noqa: E402
 
 from tilec.runtime.arrays import HOST, ArrayView  # noqa: E402
 from tilec.runtime.artefact import Artefact, load, save  # noqa: E402
-from tilec.runtime.cuda.driver import CudaError, device_count, load_driver, no_device_reason  # noqa: E402
+from tilec.runtime.cuda.driver import CudaError, device_count, load_driver  # noqa: E402
 from tilec.runtime.device import device  # noqa: E402
 from tilec.runtime.errors import ArgumentError  # noqa: E402
 from tilec.runtime.scalars import encode  # noqa: E402
@@ -480,28 +480,5 @@ def expect(kind: type[Exception], message: str, call: Callable[..., Any], *argum
     raise AssertionError(f"expected {kind.__name__}: {message}")
 
 
-def main() -> int:
-    """Runs every test; the exit code is the number of failures."""
-    if reason := no_device_reason():
-        print(f"no GPU: {reason}")
-        return 1
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
-    tests = [(n, f) for n, f in globals().items() if n.startswith("test_")]
-    for name, test in tests:
-        try:
-            test()
-            outcome = "passed"
-        except unittest.SkipTest as reason:
-            outcome = "skipped"
-            name = f"{name} ({reason})"
-        except Exception:
-            traceback.print_exc()
-            outcome = "failed"
-        counts[outcome] += 1
-        print(f"{outcome:8} {name}", flush=True)
-    print(", ".join(f"{number} {outcome}" for outcome, number in counts.items()))
-    return counts["failed"]
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(globals()))

@@ -1,27 +1,23 @@
-"""The cuda device over a fake driver: what it loads, packs and launches, and in which context."""
+"""The cuda device over a fake driver: what it loads, packs and launches."""
 
 from __future__ import annotations
 
-import gc
 import struct
-import sys
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from multiprocessing import get_context
 
 import ml_dtypes
 import numpy as np
 import pytest
 from fake_driver import CUresult, FakeDriver, install, uninstall
+from fake_kernels import MATRIX, VECTOR, kernel, matrix, numbers, vector
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilec.executable.kernel import CompiledKernel, Facts, Parameter
+from tilec.executable.kernel import Facts, Parameter
 from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.cuda.device import CudaDevice, cuda_device
-from tilec.runtime.cuda.driver import CudaError, no_device_reason
+from tilec.runtime.cuda.driver import CudaError
 from tilec.runtime.cuda.module import load_kernel
 from tilec.runtime.cuda.plan import changing_values, launch_plan, make_plan, start_plan
 from tilec.runtime.errors import ArgumentError, DeviceError
@@ -38,30 +34,6 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
 def two(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
     yield install(monkeypatch, FakeDriver([(9, 0), (8, 0)]))
     uninstall()
-
-
-def kernel(*parameters: Parameter, name: str = "k", **changes: object) -> CompiledKernel:
-    fields: dict[str, object] = {"threads": 128, "shared_bytes": 0, "index_bits": 32, **changes}
-    return CompiledKernel(name, "sm_90a", "// ptx", parameters, None, **fields)  # type: ignore[arg-type]
-
-
-MATRIX = Parameter("a", "array", "f16", (None, None), (None, 1))
-VECTOR = Parameter("v", "array", "f32", (None,), (1,))
-
-
-def matrix(pointer: int = 0x1000, shape: tuple[int, int] = (5, 7), device: int = 0) -> ArrayView:
-    return ArrayView(pointer, shape, (shape[1], 1), "f16", (CUDA, device), "tilec")
-
-
-def vector(pointer: int = 0x2000, size: int = 9, device: int = 0) -> ArrayView:
-    return ArrayView(pointer, (size,), (1,), "f32", (CUDA, device), "tilec")
-
-
-def numbers(launch_arguments: list[bytes], formats: str) -> list[float]:
-    return [
-        struct.unpack("<" + code, raw)[0]
-        for code, raw in zip(formats, launch_arguments, strict=True)
-    ]
 
 
 def test_a_launch_passes_every_slot_in_abi_order(fake: FakeDriver):
@@ -329,181 +301,6 @@ def test_ptx_newer_than_the_driver_says_what_to_do(fake: FakeDriver):
         "the PTX is of version 8.6, the driver takes 8.2: update it to one of CUDA 12.7 or later, "
         "or compile with ptx_version=82"
     )
-
-
-# -- contexts and errors
-
-
-def test_the_callers_context_is_back_after_a_launch(two: FakeDriver):
-    two.current = 555
-    device = cuda_device(1)
-    device.launch(device.load(two.know(kernel(VECTOR))), [vector(device=1)], 1)
-    assert (two.current, two.stack) == (555, [])
-    assert len(two.launches) == 1
-    assert device.compute_capability == (8, 0)
-    assert device.name == "cuda:1"
-
-
-def test_a_thread_without_a_context_gets_the_primary_one(two: FakeDriver):
-    device = cuda_device(1)
-    device.load(kernel())
-    assert two.current == 101
-
-
-def test_a_failed_launch_says_what_was_launched(fake: FakeDriver):
-    device = cuda_device(0)
-    loaded = device.load(fake.know(kernel(shared_bytes=100)))
-    fake.fail["cuLaunchKernel"] = CUresult.CUDA_ERROR_INVALID_VALUE
-    with pytest.raises(CudaError) as caught:
-        device.launch(loaded, [], (2, 1))
-    assert str(caught.value) == (
-        "launching k on cuda:0, grid (2, 1, 1), 128 threads, 100 bytes of shared memory: "
-        "CUDA_ERROR_INVALID_VALUE (text of the driver)"
-    )
-
-
-def test_synchronize_reports_a_failed_kernel(fake: FakeDriver):
-    cuda_device(0).synchronize()
-    assert fake.calls == ["synchronize context 100"]
-    fake.fail["cuCtxSynchronize"] = CUresult.CUDA_ERROR_INVALID_VALUE
-    with pytest.raises(CudaError, match="waiting for cuda:0"):
-        cuda_device(0).synchronize()
-
-
-def test_reasons_for_no_gpu(monkeypatch: pytest.MonkeyPatch, fake: FakeDriver):
-    assert no_device_reason() is None
-    with pytest.raises(DeviceError, match="there is no cuda:3; the driver sees 1 GPUs"):
-        cuda_device(3)
-    fake.devices.clear()
-    assert no_device_reason() == "the driver sees no GPU"
-    install(monkeypatch, FakeDriver()).fail["cuInit"] = CUresult.CUDA_ERROR_NO_DEVICE
-    assert no_device_reason() == "the NVIDIA driver does not start (CUDA_ERROR_NO_DEVICE)"
-    uninstall()
-    monkeypatch.setitem(sys.modules, "cuda.bindings.driver", None)  # type: ignore[arg-type]
-    assert "cuda-python is not installed" in (no_device_reason() or "")
-    uninstall()
-    broken = FakeDriver()
-    broken.cuInit = lambda flags: (_ for _ in ()).throw(RuntimeError("no libcuda\nmore"))  # type: ignore[method-assign]
-    monkeypatch.setitem(sys.modules, "cuda.bindings.driver", broken)  # type: ignore[arg-type]
-    assert no_device_reason() == "the NVIDIA driver library does not load (no libcuda)"
-
-
-def test_forks_of_a_process_that_has_used_the_driver_do_not_ask_it(fake: FakeDriver):
-    """On a machine with a GPU commands that ask whether there is one died in the forks of tests."""
-    assert no_device_reason() is None
-    with ProcessPoolExecutor(1, get_context("fork")) as pool:
-        reason = pool.submit(no_device_reason).result()
-    assert reason == "CUDA does not work in a fork of a process that has used it; spawn it"
-    assert no_device_reason() is None
-
-
-def test_work_of_a_named_producer_comes_first(fake: FakeDriver):
-    device = cuda_device(0)
-    loaded = device.load(fake.know(kernel(VECTOR)))
-    fake.calls.clear()
-    produced = ArrayView(0x2000, (9,), (1,), "f32", (CUDA, 0), "numba", producer_stream=7)
-    device.launch(loaded, [produced], 1, 9)
-    assert fake.calls == ["record on 7", "9 waits"]
-    device.launch(loaded, [produced], 1, 7)
-    assert len(fake.calls) == 2
-
-
-def test_launches_on_jax_arrays_wait(fake: FakeDriver):
-    device = cuda_device(0)
-    loaded = device.load(fake.know(kernel(VECTOR)))
-    fake.calls.clear()
-    device.launch(loaded, [ArrayView(0x2000, (9,), (1,), "f32", (CUDA, 0), "jax")], 1, 9)
-    assert fake.calls == ["synchronize stream 9"]
-
-
-def test_threads_do_not_share_a_plans_memory(fake: FakeDriver):
-    """Each thread packs into its own block: two threads, many launches, no mixed arguments."""
-    device = cuda_device(0)
-    loaded = device.load(fake.know(kernel(VECTOR, Parameter("n", "scalar", "i64"))))
-    fake.current = 100
-
-    def work(base: int) -> None:
-        for step in range(200):
-            device.launch(loaded, [vector(0x10000 * base + step), 0x10000 * base + step], 1)
-
-    threads = [threading.Thread(target=work, args=(base,)) for base in range(1, 5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(fake.launches) == 800
-    for launch in fake.launches:
-        pointer, _, number = numbers(launch.arguments, "Qiq")
-        assert pointer == number
-
-
-# -- arrays on the device
-
-
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e4m3fn", "int64", "bool"])
-@pytest.mark.parametrize("shape", [(4, 6), (0, 3), (), (7,)])
-def test_arrays_go_to_the_device_and_back(fake: FakeDriver, dtype: str, shape: tuple[int, ...]):
-    kind = np.dtype(getattr(ml_dtypes, dtype, None) or dtype)
-    host = np.random.default_rng(1).integers(0, 2, shape).astype(kind)
-    device = cuda_device(0)
-    array = device.array(host)
-    assert (array.shape, array.device, array.framework) == (shape, (CUDA, 0), "tilec")
-    back = array.numpy()
-    assert back.dtype == kind
-    np.testing.assert_array_equal(back, host)
-    target = np.zeros_like(host)
-    device.copy_back(array, target)
-    np.testing.assert_array_equal(target, host)
-
-
-def test_strides_are_kept_and_gaps_not_touched(fake: FakeDriver):
-    host = np.arange(48, dtype=np.float32).reshape(6, 8)
-    device = cuda_device(0)
-    part = host.T[1:7:2, ::3]
-    array = device.array(part)
-    assert array.strides == (2, 24)
-    np.testing.assert_array_equal(array.numpy(), part)
-    np.testing.assert_array_equal(array.numpy(), host.T[1:7:2, ::3])
-    expected = host.copy()
-    expected.T[1:7:2, ::3] = part
-    host[...] = -1
-    expected[...] = -1
-    expected.T[1:7:2, ::3] = array.numpy()
-    device.copy_back(array, part)
-    np.testing.assert_array_equal(host, expected)
-
-
-def test_unusable_copies(fake: FakeDriver):
-    device = cuda_device(0)
-    with pytest.raises(ValueError, match="negative strides"):
-        device.array(np.arange(4)[::-1])
-    with pytest.raises(ValueError, match="unknown dtype 'f12'"):
-        device.empty((3,), "f12")
-    array = device.empty((3,), "float16")
-    assert array.dtype == "f16"
-    with pytest.raises(ValueError, match="expected a host array of shape"):
-        device.copy_back(array, np.zeros(4, np.float16))
-    frozen = np.zeros(3, np.float16)
-    frozen.flags.writeable = False
-    with pytest.raises(ValueError, match="read-only"):
-        device.copy_back(array, frozen)
-
-
-def test_memory_is_freed_with_the_array(fake: FakeDriver):
-    array = cuda_device(0).empty((1000,), "f32")
-    assert len(fake.memory) == 1
-    del array
-    gc.collect()
-    assert fake.memory == {}
-
-
-def test_other_libraries_take_device_arrays(fake: FakeDriver):
-    array = cuda_device(0).empty((2, 3), "f32")
-    interface = array.__cuda_array_interface__
-    assert interface["typestr"] == "<f4"
-    assert interface["strides"] == (12, 4)
-    assert interface["data"] == (array.pointer, False)
-    assert not hasattr(cuda_device(0).empty((2,), "bf16"), "__cuda_array_interface__")
 
 
 # -- launches that start early
