@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from tilec.executable.kernel import CompiledKernel, Grid
 from tilec.hardware.target import find_target, targets_for_device
+from tilec.messages.tracebacks import short_traceback
 from tilec.runtime.atomic_file import write_atomically
 from tilec.runtime.device import device as find_device
 from tilec.runtime.errors import ArgumentError, ArtefactError
@@ -137,6 +138,7 @@ def save(
     write_atomically(Path(path), content.getvalue())
 
 
+@short_traceback
 def load(path: str | PathLike[str], device: Any = None, target: str | None = None) -> Artefact:
     """Reads an artefact: a kernel to call on arrays.
 

@@ -20,3 +20,5 @@ class DeviceError(RuntimeError):
 
 class ArtefactError(ValueError):
     """A file is not an artefact this version can read, or holds no kernel for the device."""
+
+    is_mistake = True

@@ -238,3 +238,18 @@ def product_of_two_dtypes():
 @case
 def activation_of_numpy():
     tilec.ops.matmul(h, h.T, activation=np.tanh)
+
+
+@case
+def autotune_by_a_key():
+    @tilec.autotune(configs=[{"N": 32}], key=["n"])
+    @kernel
+    def k(x, y, n, N: tl.const = 64):
+        tl.store(y, 0, tl.load(x, 0, N))
+
+    k(x, y, 64)
+
+
+@case
+def python_file_as_artefact():
+    tilec.load(__file__)

@@ -171,3 +171,25 @@ def assert_shape_in_kernel():
 @case
 def lambda_source():
     tilec.kernel(lambda x, y: tl.store(y, 0, tl.load(x, 0, 32)), grid=1, device="emulator")(x, y)
+
+
+@case
+def assert_without_a_text():
+    @kernel
+    def k(x, y):
+        t = tl.load(x, 0, 64)
+        assert t < 63
+        tl.store(y, 0, t)
+
+    k(x, y)
+
+
+@case
+def assert_by_function():
+    @kernel
+    def k(x, y):
+        t = tl.load(x, 0, 64)
+        tl.assert_(t > 0, "positive")
+        tl.store(y, 0, t)
+
+    k(x, y)

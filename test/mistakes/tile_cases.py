@@ -178,3 +178,31 @@ def tile_power_of_none():
         tl.store(y, 0, tl.load(x, 0, 32) + bias)
 
     k(x, y)
+
+
+@case
+def rows_without_their_sums():
+    @kernel
+    def k(a, b):
+        t = tl.load(a, (0, 0), (64, 32))
+        tl.store(b, (0, 0), t / tl.sum(t, 1))
+
+    k(m, m.copy())
+
+
+@case
+def value_before_shape():
+    @kernel
+    def k(x, y):
+        tl.store(y, 0, tl.full(0.0, (64,), tl.f32))
+
+    k(x, y)
+
+
+@case
+def transpose_to_an_order():
+    @kernel
+    def k(a, b):
+        tl.store(b, (0, 0), tl.load(a, (0, 0), (64, 32)).transpose((1, 0)))
+
+    k(m, m.copy())

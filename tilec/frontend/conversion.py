@@ -11,7 +11,7 @@ from tilec.dialects.predicates import predicate_attribute
 from tilec.dialects.tile import BroadcastOp
 from tilec.frontend.builder import Builder, constant_dtype
 from tilec.frontend.code_floats import code_to_bf16, refuse_narrowing
-from tilec.frontend.habits import LEFT_OUT, READ_AN_ARRAY, WHOLE, number_help
+from tilec.frontend.habits import LEFT_OUT, MISSING_AXIS, READ_AN_ARRAY, WHOLE, number_help
 from tilec.frontend.tile_layouts import expanded_layout
 from tilec.frontend.values import (
     Array,
@@ -80,10 +80,17 @@ def common_shape(values: Sequence[Any]) -> tuple[int, ...] | None:
             if a != b and 1 not in (a, b):
                 raise Mistake(
                     f"shapes {show_shape(result)} and {show_shape(shape)} do not broadcast: "
-                    f"{a} and {b} differ and neither is 1"
+                    f"{a} and {b} differ and neither is 1",
+                    *([MISSING_AXIS] * _fit_from_the_left(result, shape)),
                 )
         result = tuple(b if a == 1 else a for a, b in zip(left, right, strict=True))
     return check_shape(result, argument=None) if result else None
+
+
+def _fit_from_the_left(one: tuple[int, ...], two: tuple[int, ...]) -> bool:
+    """Whether shapes of unlike rank would broadcast with their first axes side by side."""
+    pairs = zip(one, two, strict=False)
+    return len(one) != len(two) and all(a == b or 1 in (a, b) for a, b in pairs)
 
 
 def broadcast(builder: Builder, tile: Tile, shape: tuple[int, ...]) -> Tile:

@@ -101,6 +101,18 @@ WHOLE = "help: `/` gives a float; `//` divides whole numbers, .to(tl.i32) rounds
 LEFT_OUT = "help: what a call leaves out is None: ask before using it, if x is not None: ..."
 """For None where a value is wanted."""
 
+MISSING_AXIS = (
+    "help: shapes meet at their last axes: a reduction keeps its axis with keepdims=True, and "
+    "x[:, None] adds one"
+)
+"""For tiles whose shapes would fit if their first axes met, as a tile and its rows' sums."""
+
+PERMUTE = "help: tl.permute(x, axes) takes all axes in their new order"
+"""For axes given to tl.transpose, which swaps two."""
+
+FULL = "help: the order is shape, value, dtype"
+"""For a value in front of a shape."""
+
 UNROLL = "help: the variable of a loop over tl.static_range(n), which is unrolled, is a constant"
 """For a run-time index into a tuple."""
 

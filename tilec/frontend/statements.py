@@ -77,7 +77,7 @@ def execute_pass(frame: Frame, node: ast.Pass, rest: Rest, live: Names) -> Compl
 def execute_assert(frame: Frame, node: ast.Assert, rest: Rest, live: Names) -> Completion:
     """Compiles `assert condition, "message"`: at compile time if known, else a check on the GPU."""
     condition = frame.evaluate(node.test)
-    message: Any = "assertion failed" if node.msg is None else frame.evaluate(node.msg)
+    message: Any = ast.unparse(node.test) if node.msg is None else frame.evaluate(node.msg)
     if not isinstance(message, str):
         raise Mistake("the message of an assert must be a string constant")
     if isinstance(condition, Tile) and condition.shape:
@@ -88,7 +88,7 @@ def execute_assert(frame: Frame, node: ast.Assert, rest: Rest, live: Names) -> C
         truth = as_condition(frame, condition)
         if isinstance(truth, bool):
             if not truth:
-                raise Mistake(message)
+                raise Mistake(f"assertion failed: {message}")
             return NORMAL
         value = truth.value
     refuse_effects(frame, "assert")

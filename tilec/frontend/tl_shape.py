@@ -18,7 +18,7 @@ from tilec.frontend.conversion import (
     wrap,
 )
 from tilec.frontend.frame import Frame
-from tilec.frontend.habits import dtype_help
+from tilec.frontend.habits import FULL, PERMUTE, dtype_help
 from tilec.frontend.operators import truth
 from tilec.frontend.promotion import promote
 from tilec.frontend.tile_layouts import keep_layout
@@ -62,6 +62,8 @@ def _no_tiles(frame: Frame, name: str) -> None:
 def full(frame: Frame, shape: Any, value: Any, dtype: Any) -> Tile:
     """`tl.full`."""
     _no_tiles(frame, "full")
+    if isinstance(value, tuple) and not isinstance(shape, tuple):
+        raise Mistake(f"value must be a scalar, found {describe(value)}", FULL, argument="value")
     sizes = check_shape(shape)
     check_numeric(value, "value")
     if conversion.shape_of(value):
@@ -176,6 +178,8 @@ def transpose(frame: Frame, x: Any, axis1: Any, axis2: Any) -> Tile:
     """`tl.transpose`."""
     tile = _tile(frame, x, "transpose")
     rank = len(tile.shape)
+    if isinstance(axis1, tuple):
+        raise Mistake("transpose swaps two axes, axis1 and axis2", PERMUTE, argument="axis1")
     first, second = check_axis(axis1, rank, "axis1"), check_axis(axis2, rank, "axis2")
     order = list(range(rank))
     order[first], order[second] = order[second], order[first]

@@ -188,7 +188,7 @@ _TRITON = {
     "div_rn": "tl.div(x, y)",
     "sqrt_rn": "tl.sqrt(x)",
     **dict.fromkeys(("device_print", "static_print", "printf"), "tl.print"),
-    **dict.fromkeys(("device_assert", "trap"), "assert condition, text"),
+    **dict.fromkeys(("device_assert", "assert_", "trap"), "assert condition, text"),
     **dict.fromkeys(
         ("make_block_ptr", "block_ptr", "load_tensor_descriptor"),
         f"{_LOAD}, which respects the bounds",

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, ParamSpec, overload
 
 from tilec.call.device_target import target_of
 from tilec.call.jit import Kernel
@@ -303,6 +303,22 @@ def _say_that_nothing_is_timed() -> None:
     )
 
 
+_ELSEWHERE = {
+    "key": "calls are told apart by their dtypes, strides and classes of sizes, without a key",
+    "prune_configs_by": "a model chooses what is timed; where=lambda BM, BN: ... leaves points out",
+    **dict.fromkeys(
+        ("restore_value", "reset_to_zero", "pre_hook", "post_hook"),
+        "tuning works on copies of what the kernel writes, and leaves your arrays alone",
+    ),
+    **dict.fromkeys(
+        ("warmup", "rep", "use_cuda_graph", "do_bench"),
+        "candidates are timed until the best is clear",
+    ),
+    "cache_results": "winners are kept; file= says where",
+}
+"""What others' autotuners take, and how it is here."""
+
+
 def autotune(
     configs: Sequence[Values] | None = None,
     *,
@@ -312,6 +328,7 @@ def autotune(
     file: str | os.PathLike[str] | None = None,
     tolerance: float | None = None,
     progress: bool | None = None,
+    **others: NoReturn,
 ) -> Callable[[Kernel[P]], TunedKernel[P]]:
     """Decorator over `@tilec.kernel`: each call runs the candidate that is best for its arguments.
 
@@ -331,6 +348,9 @@ def autotune(
             "autotune is told what to try: @tilec.autotune(search={'BM': [64, 128]}), or "
             "configs=[{'BM': 64}, {'BM': 128}]"
         )
+    for name in others:
+        note = f"\nhelp: {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+        raise TypeError(f"autotune() got an unexpected keyword argument '{name}'{note}")
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise ValueError(f"most: expected a positive number of candidates, found {most!r}")
 
