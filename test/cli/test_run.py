@@ -104,6 +104,21 @@ def test_what_is_no_python_is_a_message(tilec_command, tmp_path: Path, text: byt
     assert f'File "{path}", line 1' in tilec_command("run", str(path)).errors
 
 
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [("k.tilec", "tilec.load(FILE)"), ("k.ptx", "tilec check"), ("k.tile", "tilec compile")],
+)
+def test_files_that_hold_kernels_are_no_scripts(
+    tilec_command, tmp_path: Path, name: str, instead: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"PK")
+    done = tilec_command("run", "--device", "emulator", str(path))
+    assert (done.code, "Traceback" in done.errors) == (1, False)
+    assert f"{path} is no Python script\nhelp: " in done.errors
+    assert instead in done.errors
+
+
 def test_a_script_that_exits_gives_its_code(tilec_command, tmp_path: Path) -> None:
     path = tmp_path / "exits.py"
     path.write_text("raise SystemExit(7)")

@@ -33,6 +33,13 @@ def first(x: tl.array, n: tl.i32, B: tl.const = 32):
     i = tl.program_id(0) * B
     tl.store(x, i, tl.load(x, i, B) + n)
 
+@tilec.autotune([{"B": 64}])
+@tilec.kernel(grid=lambda x, B: tl.cdiv(x.shape[0], B))
+def shifted(x: tl.array, bias: tl.array | None, B: tl.const = 32):
+    i = tl.program_id(0) * B
+    t = tl.load(x, i, B)
+    tl.store(x, i, t if bias is None else t + tl.load(bias, i, B))
+
 @tilec.kernel(grid=1)
 def plain(x: tl.array, B: tl.const = 32):
     tl.store(x, 0, tl.load(x, 0, B))
@@ -60,6 +67,20 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedGpu]:
 def on_gpu(size: int, dtype: Any = np.float32) -> Any:
     host = np.random.default_rng(size).standard_normal(size).astype(dtype)
     return tilec.device("cuda:0").array(host)
+
+
+def test_an_array_may_be_left_out(
+    source: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setenv("TILEC_DEVICE", "emulator")
+    x = ["--arg", "x:f32[1000]"]
+    assert main(["tune", f"{source}:shifted", *x, "--const", "bias=None"]) == 0
+    assert capsys.readouterr().out.startswith("shifted on")
+    assert main(["tune", f"{source}:shifted", *x, "--const", "bias=3"]) == 1
+    assert "shifted has no constant 'bias'" in capsys.readouterr().err
+    twice = ["--arg", "bias:f32[1000]", "--const", "bias=None"]
+    assert main(["tune", f"{source}:shifted", *x, *twice]) == 1
+    assert "argument 'bias' is given twice" in capsys.readouterr().err
 
 
 def test_a_call_finds_what_was_tuned(
@@ -120,12 +141,12 @@ def test_on_the_emulator_candidates_are_ranked_and_nothing_is_kept(
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["{}"], 1, "say which kernel, as in {}:NAME; found: scale, first"),
+        (["{}"], 1, "say which kernel, as in {}:NAME; found: scale, first, shifted"),
         (["{}:plain"], 1, "plain has no candidates to choose from"),
         (
             ["{}:scael"],
             1,
-            "has no kernel 'scael'; found: scale, first\nhelp: did you mean 'scale'?",
+            "has no kernel 'scael'; found: scale, first, shifted\nhelp: did you mean 'scale'?",
         ),
         (["{}:scale", "--arg", "z:f32[1]"], 1, "scale has no argument 'z'; it has x, y, factor"),
         (["{}:scale", "--const", "C=1"], 1, "scale has no constant 'C'; it has B, TWICE"),

@@ -27,6 +27,13 @@ from tilec.runtime.device import EMULATOR, device
 from tilec.runtime.emulator_device import MODES
 from tilec.runtime.errors import ArgumentError, ArtefactError, DeviceError
 
+_NO_SCRIPTS = {
+    ".tilec": "help: Python calls an artefact on arrays: tilec.load(FILE)(...)",
+    ".tile": "help: `tilec compile` makes code of it",
+    ".ptx": "help: `tilec check` runs PTX on the emulator",
+}
+"""Endings of files that hold kernels and do nothing by themselves, and what to do with them."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `tilec run`."""
@@ -67,8 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     own = _script_arguments(arguments)
     name = _device_name(arguments)
     path, function = split_name(arguments.words[0])
-    if not Path(path).is_file():
-        raise CompileError(f"cannot read {path}: no such file")
+    _check_file(path)
     if name is not None:
         os.environ["TILEC_DEVICE"] = name
     try:
@@ -95,6 +101,14 @@ def run(arguments: argparse.Namespace) -> int:
         traceback.print_exception(type(error), error, _from_file(error.__traceback__, path))
         return 1
     return 0
+
+
+def _check_file(path: str) -> None:
+    """CompileError where there is no such file, or it holds kernels and no script."""
+    if not Path(path).is_file():
+        raise CompileError(f"cannot read {path}: no such file")
+    if (kind := Path(path).suffix) in _NO_SCRIPTS:
+        raise CompileError(f"{path} is no Python script", None, (_NO_SCRIPTS[kind],))
 
 
 def _device_name(arguments: argparse.Namespace) -> str | None:

@@ -6,6 +6,7 @@ FILE.py[:NAME] names a kernel under @tilec.autotune. Each --arg describes an arg
   --arg b:bf16[4096,4096],strides=1x4096        one whose columns lie together
   --arg m:i32[4096],fill=range                  what it holds (or a number, @FILE.npy)
   --arg n:i32=64   --arg scale:f32=0.5          numbers
+  --const bias=None                             an array that calls leave out
 
 On a GPU the best candidates are compiled and timed, and the winner is kept where calls look for it
 (tilec/tuning/README.md): for arguments of these dtypes and classes of sizes, on such a GPU. The
@@ -58,7 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Runs `tilec tune`; the exit code."""
     kernel = _kernel(*split_name(arguments.input))
     constants = dict(arguments.const)
-    _check_names(kernel, [a.name for a in arguments.arg], [name for name, _ in arguments.const])
+    arrays = {a.name for a in kernel.arguments if a.kind != "const"}
+    none = [name for name, value in arguments.const if value is None and name in arrays]
+    numbers = [name for name, _ in arguments.const if name not in none]
+    _check_names(kernel, [*(a.name for a in arguments.arg), *none], numbers)
     os.environ["TILEC_TUNE"] = "again" if arguments.again else "1"
     try:
         device = kernel.kernel.device if arguments.device is None else None
