@@ -10,7 +10,8 @@ After:    "gpu_tile.buffer_store"(%x, %s)  "gpu_tile.sync"() {barrier = 0, warps
 2. Before an access that conflicts with one of them (same bytes, at least one writes) place a sync;
    the set is empty after it.
 3. A loop's entry also follows its end: repeat until the set at its entry no longer grows. Where
-   fewer syncs are left in it behind one in front of it, there is one.
+   fewer syncs are left in it behind one in front of it, there is one. What a branch in front of it
+   issues for its first iteration is not pending behind no iteration.
 4. An asynchronous copy accesses the buffer at its issue and again, as a write other threads have
    not seen yet, at every wait that may end it. What tensor cores and tensor stores read is read
    until the wait that surely ends it; products in tensor memory end at a ring that every
@@ -30,10 +31,9 @@ buffers written before the wait for their asynchronous readers (a bug of the pas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from itertools import zip_longest
 from typing import NamedTuple
 
 from mlir import ir
@@ -44,6 +44,8 @@ from tilec.dialects.gpu_tile.role import roles_beside, total_warps
 from tilec.dialects.traits import Until
 from tilec.passes.analysis.array_accesses import ArrayAccess
 from tilec.passes.analysis.async_readers import reads_for_products
+from tilec.passes.analysis.loop_guards import is_taken_where_it_runs
+from tilec.passes.analysis.pending_accesses import Group, Pending, seen, waited
 from tilec.passes.analysis.role_threads import runs_in_one_thread
 from tilec.passes.analysis.shared_accesses import (
     Access,
@@ -59,67 +61,6 @@ from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.walk import blocks_in, find_ops
 
 LOOPS = ("scf.for", "scf.while")
-Group = frozenset[Access | ArrayAccess]
-MOST_GROUPS = 8
-"""Groups told apart; older ones count as the last, which costs a barrier too many at worst."""
-
-
-class Pending(NamedTuple):
-    """The accesses that a later one may have to be ordered behind. `seen`: those since the last
-    sync. `in_flight`: asynchronous writes that may not be finished. `multiplying`, `storing`: reads
-    of tensor cores and of tensor stores that may not be, by group, newest first; the first group of
-    `storing` is not closed yet."""
-
-    seen: Group = frozenset()
-    in_flight: Group = frozenset()
-    multiplying: tuple[Group, ...] = ()
-    storing: tuple[Group, ...] = ()
-
-    def __or__(self, other: Pending) -> Pending:
-        def join(ours: tuple[Group, ...], theirs: tuple[Group, ...]) -> tuple[Group, ...]:
-            pairs = zip_longest(ours, theirs, fillvalue=frozenset())
-            return tuple(first | second for first, second in pairs)
-
-        return Pending(
-            self.seen | other.seen,
-            self.in_flight | other.in_flight,
-            join(self.multiplying, other.multiplying),
-            join(self.storing, other.storing),
-        )
-
-    def map(self, move: Callable[[Access | ArrayAccess], Access | ArrayAccess]) -> Pending:
-        """The same with `move` applied to every access. Sets know the hashes of those that stay as
-        they are."""
-
-        def moved(group: Group) -> Group:
-            after = {each: new for each in group if (new := move(each)) is not each}
-            return (group - after.keys()).union(after.values()) if after else group
-
-        return Pending(
-            moved(self.seen),
-            moved(self.in_flight),
-            tuple(map(moved, self.multiplying)),
-            tuple(map(moved, self.storing)),
-        )
-
-    def synced(self) -> Pending:
-        """What is pending behind a sync of all threads: only what is asynchronous."""
-        return self._replace(seen=frozenset())
-
-    def saw(self, accesses: Iterable[Access | ArrayAccess]) -> Pending:
-        """The same with `accesses` seen, too."""
-        seen = self.seen.union(accesses)
-        return self if len(seen) == len(self.seen) else self._replace(seen=seen)
-
-    @property
-    def stored(self) -> Group:
-        """The accesses by which tensor stores may still read memory."""
-        return frozenset().union(*self.storing)
-
-    @property
-    def reading(self) -> Group:
-        """The accesses by which memory may still be read asynchronously."""
-        return self.stored.union(*self.multiplying)
 
 
 @kernel_pass(requires=Level.ALLOCATED)
@@ -175,6 +116,14 @@ class _Point(NamedTuple):
     view: ir.OpView
     kind: _Kind
     accesses: Group = frozenset()
+
+
+class _Ahead(NamedTuple):
+    """What a branch issues for tensor cores that read nothing else of it before: the accesses by
+    which they read, where nothing was issued since."""
+
+    branch: ir.Operation
+    reads: Group
 
 
 @dataclass
@@ -266,32 +215,41 @@ class _Walk:
         self._warps = kernel.warps
         self._without = without
         self._beside = OpSet()
+        self._issued = 0
         self.placed: list[ir.Operation] = []
 
     def block(self, block: ir.Block, pending: Pending) -> Pending:
         """The accesses pending at the end of a block that starts with `pending`."""
+        ahead = None
         for point in list(self._kernel.points(block)):
-            view, kind, _ = point
-            if kind is _Kind.CLUSTER:
-                pending = pending.synced()
-            elif kind is _Kind.SYNC:
-                whole = view.mode == "sync" and view.warps == self._warps
-                if whole and not (self._without is not None and view.operation == self._without):
-                    pending = pending.synced()
-            elif kind is _Kind.GROUPS:
-                pending = _waited(view, pending)
-            elif kind is _Kind.PRODUCTS:
-                # All threads wait for what one issued: nothing is left to tell anybody.
-                pending = pending._replace(multiplying=())
-            elif kind is _Kind.ROLE:
-                pending = self._role(view, pending)
-            elif kind is _Kind.LOOP:
-                pending = self._loop(view.operation, pending)
-            elif kind is _Kind.BRANCH:
-                pending = self._branch(view.operation, pending)
-            else:
-                pending = self._visit(point, pending)
+            before, issued = pending, self._issued
+            pending = self._step(point, pending, ahead)
+            if self._issued > issued:
+                only = pending.multiplied - before.multiplied
+                ahead = _Ahead(point.view.operation, only) if point.kind is _Kind.BRANCH else None
         return pending
+
+    def _step(self, point: _Point, pending: Pending, ahead: _Ahead | None) -> Pending:
+        """The accesses pending behind an op. `ahead`: the last that issued products."""
+        view, kind, _ = point
+        if kind is _Kind.CLUSTER:
+            return pending.synced()
+        if kind is _Kind.SYNC:
+            whole = view.mode == "sync" and view.warps == self._warps
+            absent = self._without is not None and view.operation == self._without
+            return pending.synced() if whole and not absent else pending
+        if kind is _Kind.GROUPS:
+            return waited(view, pending)
+        if kind is _Kind.PRODUCTS:
+            # All threads wait for what one issued: nothing is left to tell anybody.
+            return pending._replace(multiplying=())
+        if kind is _Kind.ROLE:
+            return self._role(view, pending)
+        if kind is _Kind.LOOP:
+            return self._loop(view.operation, pending, ahead)
+        if kind is _Kind.BRANCH:
+            return self._branch(view.operation, pending)
+        return self._visit(point, pending)
 
     def _role(self, role: RoleOp, pending: Pending) -> Pending:
         if role.operation not in self._beside:
@@ -334,19 +292,19 @@ class _Walk:
 
         return len(blocks) == 2 and all(any(map(meets, self._kernel.points(b))) for b in blocks)
 
-    def _loop(self, loop: ir.Operation, pending: Pending) -> Pending:
+    def _loop(self, loop: ir.Operation, pending: Pending, ahead: _Ahead | None) -> Pending:
         """A sync in front of the loop where that leaves fewer of them inside."""
         before = len(self.placed)
-        after = self._iterations(loop, pending)
+        after = self._iterations(loop, pending, ahead)
         inside = len(self.placed) - before
         if not inside or not pending.seen:
             return after
         self._take_back(before)
-        after = self._iterations(loop, self._sync(loop, pending))
+        after = self._iterations(loop, self._sync(loop, pending), ahead)
         if len(self.placed) - before <= inside:
             return after
         self._take_back(before)
-        return self._iterations(loop, pending)
+        return self._iterations(loop, pending, ahead)
 
     def _take_back(self, count: int) -> None:
         """All syncs but the first `count` of this walk."""
@@ -354,9 +312,10 @@ class _Walk:
             self._kernel.erase(sync)
         del self.placed[count:]
 
-    def _iterations(self, loop: ir.Operation, pending: Pending) -> Pending:
+    def _iterations(self, loop: ir.Operation, pending: Pending, ahead: _Ahead | None) -> Pending:
         counters = self._kernel.counters(loop)
         pending = pending.map(lambda access: access.first_iteration(counters))
+        around = _without_iterations(loop, pending, ahead, counters)
         first, *rest = blocks_in(loop)
         while True:
             left = after = self.block(first, pending)
@@ -365,11 +324,13 @@ class _Walk:
             entry = pending | after.map(lambda access: access.next_iteration(loop, counters))
             if entry == pending:
                 # A while loop is left behind its condition, a for loop with no iteration at all.
-                return left if rest else pending | after
+                none = pending._replace(multiplying=around)
+                return left if rest else none | after
             pending = entry
 
     def _visit(self, point: _Point, pending: Pending) -> Pending:
         view, _, accesses = point
+        self._issued += reads_for_products(view)
         # No sync ends a copy in flight: that is for the waits, which other passes place.
         if _conflict(accesses, pending.seen):
             pending = self._sync(view.operation, pending)
@@ -378,7 +339,7 @@ class _Walk:
         if _conflict(accesses, pending.stored if copies else pending.reading):
             what = "writes a buffer whose asynchronous reader was not waited for"
             raise self._kernel.context.broken(view.operation, f"'{view.operation.name}' {what}")
-        return _seen(view, accesses, pending)
+        return seen(view, accesses, pending)
 
     def _sync(self, before: ir.Operation, pending: Pending) -> Pending:
         if self._without is not None:
@@ -387,46 +348,14 @@ class _Walk:
         return pending.synced()
 
 
-def _seen(view: ir.OpView, accesses: Group, pending: Pending) -> Pending:
-    """Adds the accesses of an op to what is pending, either as made at once or as lasting until
-    something ends them."""
-    end = until(view)
-    if end is Until.COPIES_WAITED:
-        return pending._replace(in_flight=pending.in_flight.union(accesses))
-    if reads_for_products(view):
-        # Products into one accumulator keep their order; what they read is read until awaited.
-        reads = [access for access in accesses if not access.writes]
-        return pending._replace(multiplying=_first(reads, pending.multiplying))
-    if end is Until.STORES_WAITED:
-        opened = pending.storing or (frozenset(),)
-        return pending._replace(storing=(opened[0].union(accesses), *opened[1:]))
-    return pending if end is Until.BYTES_COUNTED else pending.saw(accesses)
-
-
-def _waited(view: ir.OpView, pending: Pending) -> Pending:
-    """A wait turns what it surely ends into accesses made; a commit opens the next group."""
-    if isinstance(view, TmaCommitOp):
-        closed = pending.storing or (frozenset(),)
-        return pending._replace(storing=_first((), closed))
-    if ends(view) is Until.COPIES_WAITED:
-        left = pending.in_flight if view.pending else frozenset()
-        return pending.saw(pending.in_flight)._replace(in_flight=left)
-    if ends(view) is Until.PRODUCTS_WAITED:
-        left, done = pending.multiplying[: view.pending], pending.multiplying[view.pending :]
-        return pending.saw(frozenset().union(*done))._replace(multiplying=left)
-    kept = 1 + view.pending
-    left, done = pending.storing[:kept], pending.storing[kept:]
-    return pending.saw(frozenset().union(*done))._replace(storing=left)
-
-
-def _first(
-    accesses: Iterable[Access | ArrayAccess], groups: tuple[Group, ...]
+def _without_iterations(
+    loop: ir.Operation, pending: Pending, ahead: _Ahead | None, counters: Counters
 ) -> tuple[Group, ...]:
-    """Puts a group of accesses in front of the others; the oldest beyond `MOST_GROUPS` become
-    one."""
-    last = frozenset().union(*groups[MOST_GROUPS - 1 :])
-    kept = groups[: MOST_GROUPS - 1]
-    return (frozenset(accesses), *kept, *([last] if last else []))
+    """What tensor cores may still read behind a loop of no iteration."""
+    if ahead is None or not is_taken_where_it_runs(ahead.branch, loop):
+        return pending.multiplying
+    first = frozenset(access.first_iteration(counters) for access in ahead.reads)
+    return tuple(group - first for group in pending.multiplying)
 
 
 def _conflict(accesses: Iterable[Access | ArrayAccess], earlier: Group) -> bool:

@@ -20,6 +20,8 @@ from rotated_kernels import (
 )
 from shares import modes
 
+import tilec
+from tilec import language as tl
 from tilec.call.jit import Kernel
 from tilec.compile.assembler import assemble
 from tilec.examples.running import poisoned
@@ -33,6 +35,18 @@ OTHER_SLOT, SAME_SLOT = "into another slot", "when this one's was loaded"
 def on_blackwell(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything here is compiled for the target with tensor memory."""
     monkeypatch.setenv("TILEC_TARGET", TARGET.name)
+
+
+@tilec.kernel(grid=lambda y: tl.cdiv(y.shape[0], 64))
+def weighted(x: tl.array, w: tl.array, scales: tl.array, y: tl.array):
+    """y = the sum over blocks of w of relu(x) w^T, each times its scale: one product, whose left
+    side threads store once a program."""
+    m = tl.program_id(0) * 64
+    tx = tl.maximum(tl.load(x, (m, 0), (64, 64)), 0.0)
+    acc = tl.zeros((64, 32), tl.f32)
+    for n in tl.range(0, w.shape[0], 32):
+        acc += tl.dot(tx, tl.load(w, (n, 0), (32, 64)).T) * tl.load(scales, n // 32, ())
+    tl.store(y, (m, 0), acc)
 
 
 def run(kernel: Kernel, arguments: list[np.ndarray], sizes: dict[str, int]) -> Any:
@@ -97,3 +111,20 @@ def test_slots_where_tensor_memory_holds_them(sizes: dict[str, int], expected: s
     compiled = run(fading, [draw(72, sizes["D"]), draw(len(down), sizes["D"]), down], sizes)
     (how,) = decisions(compiled, "matrix instructions")
     assert expected in how
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 19])
+def test_threads_store_what_the_next_program_multiplies(blocks: int) -> None:
+    """Nothing is awaited behind the loop: whoever has left it has waited for its last product, and
+    a loop of no block has issued none, though that stands in a branch in front of it."""
+    x, w = draw(64 * 7, 64), draw(32 * blocks, 64, seed=1)
+    scales = np.arange(blocks, dtype=np.float32) - 1
+    y = poisoned((len(x), 32), np.float32)
+    kernel = weighted.demanding(persistent=True)
+    for mode in modes():
+        kernel.on(f"emulator:{mode}")(x, w, scales, y)
+        products = np.maximum(x, 0).astype(float) @ w.astype(float).T
+        expected = (products.reshape(len(x), blocks, 32) * scales[:, None]).sum(axis=1)
+        np.testing.assert_allclose(y, expected, rtol=0, atol=1e-4 * np.abs(expected).max(initial=1))
+    (how,) = decisions(kernel.compiled(x, w, scales, y), "matrix instructions")
+    assert how.startswith("rotated")
