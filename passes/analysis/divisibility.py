@@ -18,6 +18,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.def_use import constant_attribute, constant_element, defining_op
 from tilec.dialects.effects import whole_of
+from tilec.dialects.integers import INDEX_BITS
 from tilec.dialects.types import is_list
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.walk import find_ops
@@ -147,14 +148,23 @@ def _divided(divisor: int, by: int) -> int:
     return divisor // by if by > 0 and divisor % by == 0 else 1
 
 
+def _shifted_left(divisor: int, bits: int) -> int:
+    """Of a number that is shifted: by more bits than an index has, to nothing known."""
+    return min(divisor << bits, UNLIMITED) if 0 <= bits < INDEX_BITS else 1
+
+
+def _shifted_right(divisor: int, bits: int) -> int:
+    return _divided(divisor, 1 << bits) if 0 <= bits < INDEX_BITS else 1
+
+
 _ONE_OR_SUM = (
     *("arith.addi", "arith.subi", "arith.select"),
     *("arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui"),
 )
 """Ops that give a sum or difference of their last two operands, or one of them."""
 _BY_CONSTANT: dict[str, Callable[[int, int], int]] = {
-    "arith.shrsi": lambda divisor, by: _divided(divisor, 1 << by),
-    "arith.shli": lambda divisor, by: min(divisor << by, UNLIMITED),
+    "arith.shrsi": _shifted_right,
+    "arith.shli": _shifted_left,
     "arith.divsi": _divided,
     "arith.floordivsi": _divided,
     "arith.ceildivsi": _divided,

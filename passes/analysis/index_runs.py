@@ -20,6 +20,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.integers import INDEX_BITS
 from tilec.dialects.predicates import predicate_of
 from tilec.dialects.tile import Indexed
 from tilec.dialects.types import is_tile, shape
@@ -148,7 +149,8 @@ class _Group:
         if number is not None and op.name == "arith.andi":
             return Pattern.STEPS if number % self._width == self._width - 1 else None
         if number is not None and op.name == "arith.shrsi":
-            return Pattern.SAME if (1 << number) % self._width == 0 else None
+            is_shift = 0 <= number < INDEX_BITS
+            return Pattern.SAME if is_shift and (1 << number) % self._width == 0 else None
         if not self._is_multiple(other):
             return None
         if op.name == "arith.addi" or (first and op.name == "arith.subi"):
