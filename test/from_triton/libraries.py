@@ -298,7 +298,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", type=Path, help="of the checkouts")
     parser.add_argument("--list", action="store_true", help="names of calls")
-    parser.add_argument("--only", nargs="*", default=[], help="library or library.call")
+    parser.add_argument("--only", nargs="*", default=[], help="library or library.call, in order")
     parser.add_argument("--device", help="emulator or emulator:check, instead of a GPU")
     parser.add_argument("--target", default="sm_90a", help="what is emulated")
     parser.add_argument("--large", action="store_true", help="sizes of practice")
@@ -309,11 +309,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
     parser.add_argument("--out", type=Path, help="JSON of all launches")
     given = parser.parse_args()
-    chosen = [
-        (library, name)
-        for library, name in calls_of()
-        if not given.only or library in given.only or f"{library}.{name}" in given.only
-    ]
+    chosen = list(calls_of())
+    if given.only:
+        chosen = [one for words in given.only for one in chosen if words in (one[0], ".".join(one))]
     if given.list:
         print("\n".join(f"{library}.{name}" for library, name in chosen))
         return
