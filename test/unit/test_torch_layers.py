@@ -71,6 +71,15 @@ def test_losses(smoothing: float, dtype: str) -> None:
     near(found[1], expected[1], dtype)
 
 
+def test_a_loss_keeps_logits_and_a_number_a_row() -> None:
+    z, labels = torch.randn(5, 30, requires_grad=True), torch.tensor([29, 0, 1, -100, 7])
+    kept: list[torch.Tensor] = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: kept.append(x) or x, lambda x: x):
+        layers.cross_entropy(z, labels)
+    beside = sum(x.numel() for x in kept if x.data_ptr() != z.data_ptr())
+    assert beside == 10  # labels, and the logarithms of sums
+
+
 def test_a_label_that_is_no_class_has_no_loss() -> None:
     z, labels = torch.randn(5, 30), torch.tensor([29, 30, -1, -100, 2**40])
     for smoothing in (0.0, 0.2):

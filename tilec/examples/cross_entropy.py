@@ -2,8 +2,8 @@
 
 The first pass over a row keeps the highest logit so far and the sum of the exponentials below it;
 no row need fit a tile. The second writes the gradient, softmax - one-hot, where the logits were,
-so that nothing of their size is ever allocated, or beside them. A loss's own gradient comes later,
-and multiplies its row.
+so that nothing of their size is ever allocated. Where logits stay, `row_losses` reads them once and
+keeps a number a row, from which `loss_gradients` makes the gradient when each loss's own is known.
 """
 
 from __future__ import annotations
@@ -36,42 +36,77 @@ def cross_entropy(
     labels: tl.array,
     losses: tl.array,
     smoothing: tl.f32,
-    slopes: tl.array | None = None,
     IGNORED: tl.const = -100,
     B: tl.const = tl.auto,
 ):
-    """losses = -sum(wanted * log(softmax(logits))); rows whose label is IGNORED have none.
+    """losses = -sum(wanted * log(softmax(logits))), and logits become their gradient; rows whose
+    label is IGNORED have none.
 
-    wanted: 1 - smoothing at the label, and smoothing spread evenly over all. `slopes` gets the
-    gradient of logits; `logits` become it where there is none. The loss of a label that is no class
-    is NaN.
+    wanted: 1 - smoothing at the label, and smoothing spread evenly over all. The loss of a label
+    that is no class is NaN.
     """
-    out = logits if slopes is None else slopes
     row, classes = tl.program_id(0), logits.shape[1]
     label = tl.load(labels, row, ())
     if label == IGNORED:
         tl.store(losses, row, 0.0)
         for start in tl.range(0, classes, B):
-            tl.store(out, (row, start), tl.zeros((B,), out.dtype))
+            tl.store(logits, (row, start), tl.zeros((B,), logits.dtype))
     else:
         log_total, plain = log_sum_exp(logits, row, B)
         at_label = tl.load(logits, (row, label), (), padding=tl.nan).to(tl.f32)
         wanted = (1 - smoothing) * at_label + smoothing * plain / classes
         tl.store(losses, row, log_total - wanted)
         for start in tl.range(0, classes, B):
-            z = tl.load(logits, (row, start), B).to(tl.f32)
-            one_hot = tl.where(start + tl.arange(B) == label, 1 - smoothing, 0.0)
-            slope = tl.exp(z - log_total, approx=True) - one_hot - smoothing / classes
-            tl.store(out, (row, start), slope.to(out.dtype))
+            slope = slopes_of(logits, row, start, label, log_total, smoothing, B)
+            tl.store(logits, (row, start), slope.to(logits.dtype))
+
+
+@tilec.function
+def slopes_of(logits, row, start, label, log_total, smoothing, B):
+    """The gradient of a row's loss from `start` on: softmax(logits) - wanted."""
+    z = tl.load(logits, (row, start), B).to(tl.f32)
+    one_hot = tl.where(start + tl.arange(B) == label, 1 - smoothing, 0.0)
+    return tl.exp(z - log_total, approx=True) - one_hot - smoothing / logits.shape[1]
+
+
+@tilec.kernel(grid=lambda logits: logits.shape[0])
+def row_losses(
+    logits: tl.array,
+    labels: tl.array,
+    losses: tl.array,
+    totals: tl.array,
+    smoothing: tl.f32,
+    IGNORED: tl.const = -100,
+    B: tl.const = tl.auto,
+):
+    """losses as of `cross_entropy`, and for `loss_gradients` totals = log(sum(exp(logits)))."""
+    row = tl.program_id(0)
+    label = tl.load(labels, row, ())
+    log_total, plain = log_sum_exp(logits, row, B)
+    at_label = tl.load(logits, (row, label), (), padding=tl.nan).to(tl.f32)
+    wanted = (1 - smoothing) * at_label + smoothing * plain / logits.shape[1]
+    tl.store(totals, row, log_total)
+    tl.store(losses, row, tl.where(label == IGNORED, 0.0, log_total - wanted))
 
 
 @tilec.kernel(grid=lambda slopes, B: slopes.shape[0] * tl.cdiv(slopes.shape[1], B))
-def scale_rows(slopes: tl.array, factors: tl.array, out: tl.array, B: tl.const = tl.auto):
-    """out = slopes * factors[:, None], computed in f32."""
+def loss_gradients(
+    logits: tl.array,
+    labels: tl.array,
+    totals: tl.array,
+    factors: tl.array,
+    slopes: tl.array,
+    smoothing: tl.f32,
+    IGNORED: tl.const = -100,
+    B: tl.const = tl.auto,
+):
+    """slopes = the gradient of sum(losses * factors)."""
     blocks = tl.cdiv(slopes.shape[1], B)
     row, start = tl.program_id(0) // blocks, tl.program_id(0) % blocks * B
-    scaled = tl.load(slopes, (row, start), B).to(tl.f32) * tl.load(factors, row, ()).to(tl.f32)
-    tl.store(out, (row, start), scaled.to(out.dtype))
+    label, log_total = tl.load(labels, row, ()), tl.load(totals, row, ())
+    slope = slopes_of(logits, row, start, label, log_total, smoothing, B)
+    scaled = tl.where(label == IGNORED, 0.0, slope * tl.load(factors, row, ()).to(tl.f32))
+    tl.store(slopes, (row, start), scaled.to(slopes.dtype))
 
 
 def reference(
@@ -103,11 +138,13 @@ def main() -> None:
         name = np.dtype(dtype).name
         compare(f"losses {name}", found, losses, 1e-5)
         compare(f"gradient {name}", z, gradient, tolerance)
-        slopes, factors = poisoned(z.shape, dtype), rng.random(4, dtype=np.float32)
-        launch(cross_entropy, logits.astype(dtype), labels, found, smoothing, slopes, B=256)
-        compare(f"gradient beside them {name}", slopes, gradient, tolerance)
-        launch(scale_rows, slopes, factors, z)
-        compare(f"scaled {name}", z, gradient * factors[:, None], tolerance)
+        slopes, totals = poisoned(z.shape, dtype), poisoned((4,), np.float32)
+        factors = rng.random(4, dtype=np.float32)
+        z = logits.astype(dtype)
+        launch(row_losses, z, labels, found, totals, smoothing, B=256)
+        compare(f"losses of logits that stay {name}", found, losses, 1e-5)
+        launch(loss_gradients, z, labels, totals, factors, slopes, smoothing, B=256)
+        compare(f"their gradient {name}", slopes, gradient * factors[:, None], tolerance)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,7 @@ from typing import Any
 import torch
 
 import tilec
-from tilec.examples.cross_entropy import cross_entropy as cross_entropy_rows
-from tilec.examples.cross_entropy import scale_rows
+from tilec.examples.cross_entropy import loss_gradients, row_losses
 from tilec.examples.layer_norm import layer_norm as layer_norm_rows
 from tilec.examples.layer_norm import layer_norm_gradients
 from tilec.examples.rms_norm import rms_norm as rms_norm_rows
@@ -57,8 +56,8 @@ def cross_entropy(logits: Any, labels: Any, smoothing: float = 0.0) -> Any:
     """The loss of each row, f32, as `torch.nn.functional.cross_entropy` with reduction="none".
 
     logits: (rows, classes) of f32, f16 or bf16; labels: (rows,) of integers, -100 for rows that do
-    not count, and from 0 to the number of classes: the loss of any other is NaN. Keeps the
-    gradient, of logits' size and dtype, instead of logits in f32. ArgumentError for others.
+    not count, and from 0 to the number of classes: the loss of any other is NaN. Keeps logits
+    and a number a row, nothing of logits' size in f32. ArgumentError for others.
     """
     _check_floats("logits", logits, "(rows, classes)", getattr(logits, "ndim", 0) == 2)
     fits = isinstance(labels, torch.Tensor) and labels.shape == logits.shape[:1]
@@ -131,17 +130,17 @@ def _layer_backward(kept: Any, dy: Any) -> Any:
 
 
 def _loss_forward(logits: Any, labels: Any, smoothing: float) -> Any:
-    slopes = torch.empty_like(logits, memory_format=torch.contiguous_format)
     losses = logits.new_empty(logits.shape[0], dtype=torch.float32)
-    cross_entropy_rows(logits, labels, losses, smoothing, slopes)
-    return losses, (slopes,)
+    totals = torch.empty_like(losses)
+    row_losses(logits, labels, losses, totals, smoothing)
+    return losses, (logits, labels, totals, smoothing)
 
 
 def _loss_backward(kept: Any, dlosses: Any) -> Any:
-    (slopes,) = kept
-    gradient = torch.empty_like(slopes)
-    scale_rows(slopes, dlosses, gradient)
-    return gradient, None, None
+    logits, labels, totals, smoothing = kept
+    slopes = torch.empty_like(logits, memory_format=torch.contiguous_format)
+    loss_gradients(logits, labels, totals, dlosses, slopes, smoothing)
+    return slopes, None, None
 
 
 _rms_norm = tilec.autograd(_rms_forward, _rms_backward)
