@@ -23,7 +23,8 @@ any order and side by side, so that none reads what another one writes: their lo
 front of each other's stores, also where a kernel works in place.
 
 1. Loads of the loop over programs itself qualify whose addresses follow from its counter, of what
-   the program itself has not written before.
+   the program itself has not written before. One that tells another where it goes, as the number of
+   a table's row, comes along with that one and is loaded again for its own program's other uses.
 2. Those that every program does alike, of arrays that the kernel does not write, stand in front of
    the loop.
 3. All of them, if few registers hold what is on its way (`MOST_WORDS`), or none; nor single numbers
@@ -50,6 +51,7 @@ from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.loads_ahead import AheadLoads, ahead_loads, issue_ahead
 from tilec.passes.demands.kernels import lanes_of, programs_per_cta
 from tilec.passes.rewriting.loops import find_loops
+from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import all_ops, is_of
 
 MOST_WORDS = 16
@@ -85,7 +87,9 @@ def _load_next(function: ir.Operation, loop: ir.Operation, context: PassContext)
     loads = _of_others(body)
     known = [found for load in loads if (found := ahead_loads(loop, [load])) is not None]
     common = [found for found in known if _is_common(found, function)]
-    own = [found.loads[0] for found in known if not _is_common(found, function)]
+    others = [found for found in known if not _is_common(found, function)]
+    behind = OpSet(op for found in others for op in found.addresses)
+    own = [found.loads[0] for found in others if found.loads[0] not in behind]
     if not common and lanes_of(function) == WARP_SIZE:
         return
     found = ahead_loads(loop, own)

@@ -59,3 +59,31 @@ func.func @parts_of_a_warp(%a: !m, %b: !m) attributes {tile.kernel, tile.lanes =
   "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (!p, !m, index, index) -> ()
   return
 }
+
+// A number of the program itself that says which row it loads is loaded with the next one's row, and
+// again where this program uses it.
+// CHECK-LABEL: @numbered
+// CHECK-SAME: (%[[NUMBERS:[^:]*]]: {{.*}}, %[[A:[^:]*]]: {{.*}}, %[[B:[^:]*]]: memref
+// CHECK: %[[FIRST:.*]] = scf.if
+// CHECK: "tile.load"(%[[NUMBERS]],
+// CHECK: "tile.load"(%[[A]],
+// CHECK: scf.for %[[ROW:.*]] = %{{.*}} to %{{.*}} step %[[STEP:.*]] iter_args(%[[X:.*]] = %[[FIRST]])
+// CHECK: %[[OWN:.*]] = "tile.load"(%[[NUMBERS]], %[[ROW]])
+// CHECK: %[[AHEAD:.*]] = arith.addi %[[ROW]], %[[STEP]]
+// CHECK: %[[NEXT:.*]] = scf.if
+// CHECK: "tile.load"(%[[NUMBERS]], %[[AHEAD]])
+// CHECK: "tile.load"(%[[A]],
+// CHECK: "tile.store"(%[[X]], %[[B]],
+// CHECK: scf.yield %[[NEXT]]
+!i = memref<?xi32, strided<[1]>>
+!n = tensor<i32, #gpu_tile.layout<"T(8):(0) V():()">>
+func.func @numbered(%numbers: !i, %a: !m, %b: !m) attributes {tile.kernel, tile.lanes = 8 : i32} {
+  %c0 = arith.constant 0 : index
+  %program = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %row = "tile.load"(%numbers, %program) {dims = array<i32>, padding = 0 : i32, options = {}} : (!i, index) -> !n
+  %word = tensor.extract %row[] : !n
+  %n = arith.index_cast %word : i32 to index
+  %x = "tile.load"(%a, %n, %c0) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (!m, index, index) -> !p
+  "tile.store"(%x, %b, %n, %c0) {dims = array<i32: 1>, options = {}} : (!p, !m, index, index) -> ()
+  return
+}
