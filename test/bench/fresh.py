@@ -16,6 +16,7 @@ import json
 import math
 import os
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,6 +136,7 @@ def main() -> int:
     )
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="that warm")
     parser.add_argument("--budget-ms", type=float, default=40)
+    parser.add_argument("--seconds", type=float, default=600, help="in which cases begin")
     parser.add_argument("--out", type=Path, default=Path("fresh.json"))
     options = parser.parse_args()
     cases = draw(options.seed, options.each, options.only, small=options.device == "cpu")
@@ -165,7 +167,8 @@ def _time_all(options: argparse.Namespace, cases: list[Fresh]) -> int:
         seed = hash_of(options.seed, case.name, 1)
         jobs.append(TimeJob(case, files, options.device, seed, options.budget_ms))
     records, failed = [], 0
-    for result in run_jobs(time_case, jobs, timeout=MEASURE_S):
+    deadline = time.monotonic() + options.seconds
+    for result in run_jobs(time_case, jobs, timeout=MEASURE_S, deadline=deadline):
         name = result.job.case.name
         if result.error is not None:
             failed += 1
