@@ -133,42 +133,42 @@ def key_value_sums(k: tl.array, v: tl.array, state: tl.array, D: tl.const, BN: t
     tl.store(state, (b, h, 0, 0), acc.to(state.dtype))
 
 
-@tilec.kernel(grid=lambda q: (q.shape[1], q.shape[0]))
+@tilec.kernel(grid=lambda v, BV: (tl.cdiv(v.shape[3], BV), v.shape[1], v.shape[0]))
 def retention(
     q: tl.array, k: tl.array, v: tl.array, rates: tl.array, o: tl.array,
-    D: tl.const, BC: tl.const = tl.auto,
+    D: tl.const, BC: tl.const = tl.auto, BV: tl.const = tl.auto,
 ):  # fmt: skip
     """o[i] = q[i] S[i], S[i] = rate S[i - 1] + k[i]^T v[i], a rate (its log2) for each head."""
-    h, b = tl.program_id(0), tl.program_id(1)
-    rate, state = tl.load(rates, h, ()), tl.zeros((D, D), tl.f32)
+    n, h, b = tl.program_id(0) * BV, tl.program_id(1), tl.program_id(2)
+    rate, state = tl.load(rates, h, ()), tl.zeros((D, BV), tl.f32)
     step = tl.arange(BC).to(tl.f32)
     apart = step[:, None] - step[None, :]
     inner = tl.where(apart >= 0, tl.exp2(tl.maximum(apart, 0.0) * rate), 0.0)
     for c in tl.range(0, q.shape[2], BC):
         query = tl.load(q, (b, h, c, 0), (BC, D))
         key = tl.load(k, (b, h, c, 0), (BC, D))
-        value = tl.load(v, (b, h, c, 0), (BC, D))
+        value = tl.load(v, (b, h, c, n), (BC, BV))
         out = tl.dot(query, state.to(query.dtype)) * tl.exp2((step + 1.0) * rate)[:, None]
         weights = (tl.dot(query, key.T) * inner).to(value.dtype)
         out = tl.dot(weights, value, out)
-        tl.store(o, (b, h, c, 0), out.to(o.dtype))
+        tl.store(o, (b, h, c, n), out.to(o.dtype))
         aged = (key.to(tl.f32) * tl.exp2((BC - 1.0 - step) * rate)[:, None]).to(key.dtype)
         state = tl.dot(aged.T, value, state * tl.exp2(BC * rate))
 
 
-@tilec.kernel(grid=lambda q: (q.shape[1], q.shape[0]))
+@tilec.kernel(grid=lambda v, BV: (tl.cdiv(v.shape[3], BV), v.shape[1], v.shape[0]))
 def delta_rule(
     q: tl.array, k: tl.array, v: tl.array, beta: tl.array, o: tl.array,
-    D: tl.const, BC: tl.const = 32,
+    D: tl.const, BC: tl.const = 32, BV: tl.const = tl.auto,
 ):  # fmt: skip
     """S += beta k^T (v - k S), o = q S, BC steps at a time: the inverse of the unit triangle is the
     product of 1 + L^(2^i), as L^BC is 0."""
-    h, b = tl.program_id(0), tl.program_id(1)
-    state, step = tl.zeros((D, D), tl.f32), tl.arange(BC)
+    n, h, b = tl.program_id(0) * BV, tl.program_id(1), tl.program_id(2)
+    state, step = tl.zeros((D, BV), tl.f32), tl.arange(BC)
     for c in tl.range(0, q.shape[2], BC):
         key = tl.load(k, (b, h, c, 0), (BC, D))
         query = tl.load(q, (b, h, c, 0), (BC, D))
-        value = tl.load(v, (b, h, c, 0), (BC, D)).to(tl.f32)
+        value = tl.load(v, (b, h, c, n), (BC, BV)).to(tl.f32)
         much = tl.load(beta, (b, h, c), BC)
         power = tl.where(step[:, None] > step[None, :], tl.dot(key, key.T) * -much[:, None], 0.0)
         inverse = tl.where(step[:, None] == step[None, :], 1.0, power)
@@ -180,5 +180,5 @@ def delta_rule(
         change = tl.dot(inverse.to(key.dtype), error.to(key.dtype)).to(key.dtype)
         seen = tl.where(step[:, None] >= step[None, :], tl.dot(query, key.T), 0.0)
         out = tl.dot(seen.to(key.dtype), change, tl.dot(query, state16))
-        tl.store(o, (b, h, c, 0), out.to(o.dtype))
+        tl.store(o, (b, h, c, n), out.to(o.dtype))
         state = tl.dot(key.T, change, state)
