@@ -131,8 +131,8 @@ def _use_tensor_maps(
     plans = []
     multiply = context.target.supports(Feature.WGMMA) and not forbids_roles(function)
     for block, candidates in by_block.items():
-        if multiply and _leave_two_slots(function, candidates, context):
-            read_operands_back(candidates, facts, context)
+        if multiply:
+            _read_back_where_two_fit(function, candidates, facts, context)
         plan = _plan_each(candidates, facts, context) if with_roles else None
         if plan is None:
             plan, others = _plan_block(function, block, candidates, facts, context)
@@ -158,14 +158,22 @@ def _use_tensor_maps(
     return [read for read in _reads(function) if read.operation not in kept]
 
 
-def _leave_two_slots(function: ir.Operation, loads: list[Read], context: PassContext) -> bool:
-    """Whether shared memory holds what loads fill twice, beside the rest: one slot of tensor
-    copies, which nobody refills ahead, is slower than cp.async (Householder products, backward: 210
-    us for 194, H200)."""
-    fills = [fill.store.dst for load in loads for fill in uses_of(load.result, load.along).fills]
+def _read_back_where_two_fit(
+    function: ir.Operation, loads: list[Read], facts: Divisibility, context: PassContext
+) -> None:
+    """Has registers read operands back where shared memory holds what loads fill twice, beside the
+    rest: one slot of tensor copies, which nobody refills ahead, is slower than cp.async
+    (Householder products, backward: 210 us for 194, H200). Else the report says that the loop has
+    one slot: other tiles, if the compiler chooses them, leave room for a second."""
+    uses = [uses_of(load.result, load.along) for load in loads]
+    fills = [fill.store.dst for use in uses for fill in use.fills]
     filled = OpSet(dst.owner for dst in fills if isinstance(dst.owner.opview, AllocOp))
     slot = sum(buffer_of(alloc.results[0]).slot_bytes for alloc in filled)
-    return shared_bytes(function, without=filled) + 2 * slot <= context.target.shared_bytes
+    if shared_bytes(function, without=filled) + 2 * slot <= context.target.shared_bytes:
+        read_operands_back(loads, facts, context)
+    elif all(use.in_registers for use in uses):
+        why = f"a stage takes {slot} bytes of shared memory, and no second fits beside the rest"
+        context.report.add("pipeline", _loop_of(loads[0].operation), "no", why, stages=1)
 
 
 def _plan_each(loads: list[Read], facts: Divisibility, context: PassContext) -> list[TensorCopy]:

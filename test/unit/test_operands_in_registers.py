@@ -109,3 +109,27 @@ def test_a_rotated_product_keeps_what_registers_read(
     if reads:
         assert decisions(compiled, "warp specialisation")[0].startswith("1 loading warp")
         assert decisions(compiled, "matrix instructions")[0].startswith("a product under")
+
+
+@tilec.kernel(grid=lambda x, BM: tl.cdiv(x.shape[0], BM))
+def summed_distances(
+    x: tl.array, y: tl.array, o: tl.array, D: tl.const,
+    BM: tl.const = tl.auto, BN: tl.const = tl.auto,
+):  # fmt: skip
+    """o[i]: the sum of the distances' squares of x[i] to the rows of y, by tf32."""
+    m = tl.program_id(0) * BM
+    point, total = tl.load(x, (m, 0), (BM, D)), tl.zeros((BM,), tl.f32)
+    for n in tl.range(0, y.shape[0], BN):
+        rows = tl.load(y, (n, 0), (BN, D))
+        far = tl.sum(rows * rows, 1)[None, :] - 2.0 * tl.dot(point, rows.T, precision="tf32")
+        total += tl.sum(far, 1)
+    tl.store(o, m, total + tl.sum(point * point, 1))
+
+
+def test_tiles_leave_two_slots_of_what_registers_read() -> None:
+    """The fastest by prediction, 128 x 256, leaves one, and nothing would be loaded ahead."""
+    specs = ["x:f32[?,?:4;?:4,1]", "y:f32[?,?:4;?:4,1]", "o:f32[?]"]
+    sizes = {"x": (1717, 96), "y": (5650, 96), "o": (1717,)}
+    compiled = summed_distances.compile(specs, {"D": 96}, target="sm_90a", sizes=sizes)
+    assert decisions(compiled, "asynchronous copy")[0].startswith("by its product's buffer")
+    assert decisions(compiled, "warp specialisation")[0].startswith("1 loading warp")
