@@ -163,7 +163,7 @@ class FakeDriver:
         return CUresult.CUDA_SUCCESS, b"Fake GPU\0\0"
 
     def cuDevicePrimaryCtxRetain(self, index: int) -> Any:
-        return CUresult.CUDA_SUCCESS, 100 + index
+        return self.fail.get("cuDevicePrimaryCtxRetain", CUresult.CUDA_SUCCESS), 100 + index
 
     def cuCtxGetCurrent(self) -> Any:
         return CUresult.CUDA_SUCCESS, self.current

@@ -21,6 +21,7 @@ from tilec.cli.commands import COMMANDS
 from tilec.cli.parser import AT_FAULT, BUG, DONE, USAGE, Parser
 from tilec.cli.streams import complain, open_closed, write_out
 from tilec.messages.diagnostics import CompileError, InternalError
+from tilec.runtime.errors import DeviceError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -73,6 +74,9 @@ def _guarded(run: Callable[[], int]) -> int:
         return AT_FAULT
     except CompileError as error:
         complain(error)
+        return AT_FAULT
+    except DeviceError as error:  # as where another program has all of a GPU's memory
+        complain(CompileError(str(error)))
         return AT_FAULT
     except Exception as error:
         if _is_debugging():

@@ -151,8 +151,11 @@ def _devices() -> Iterator[Finding]:
     else:
         yield _driver(version, count)
     for index in range(count):
-        yield _device(index)
-        yield from _table(index)
+        try:
+            yield _device(index)
+            yield from _table(index)
+        except DeviceError as error:  # another program may have all of its memory
+            yield Finding(f"cuda:{index}", "wrong", str(error))
 
 
 def _table(index: int) -> Iterator[Finding]:
@@ -186,11 +189,7 @@ def _driver(version: int, devices: int) -> Finding:
 
 
 def _device(index: int) -> Finding:
-    subject = f"cuda:{index}"
-    try:
-        device = cuda_device(index)
-    except DeviceError as error:
-        return Finding(subject, "wrong", str(error))
+    subject, device = f"cuda:{index}", cuda_device(index)
     capability, newest = device.compute_capability, device.newest_ptx
     target = target_for_device(capability, device.shared_bytes)
     memory = f"{device.shared_bytes >> 10} KiB of shared memory a CTA"
