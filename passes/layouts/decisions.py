@@ -146,10 +146,14 @@ def _computing(component: Component, work: _Work) -> int:
 
 
 def _passes_on(work: _Work, components: Components) -> bool:
-    if work.accesses or work.reductions or work.exchanges or work.slots:
+    if work.accesses or work.reductions or work.scans or work.exchanges:
         return False
     decided = ((link, components.of(link.other).layout) for link in work.links)
-    return any(layout is not None and link.propose(layout) for link, layout in decided)
+    return any(
+        layout is not None and link.propose(layout)
+        for link, layout in decided
+        if link.reorders or not work.slots
+    )
 
 
 def _cheapest(

@@ -46,6 +46,11 @@ class Link:
     held_up: int = 0
     """Bytes of tiles that no copy engine or load role can fetch behind a conversion here."""
 
+    @property
+    def reorders(self) -> bool:
+        """Whether the two have the same elements."""
+        return prod(shape(self.value)) == prod(shape(self.other))
+
     def cost(self, own: Layout, layout: Layout) -> int:
         """Bytes of traffic that a conversion between the two is worth, if there is one that moves
         elements between threads."""
