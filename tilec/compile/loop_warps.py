@@ -14,6 +14,9 @@ GATHERED_PER_THREAD = 64
 numbers of its rows, and reduces what it has of them. Attention of 32 requests to paged keys, four
 kernels of lightllm (H200): in 2, 2, 8 and 4 warps 131, 98, 75 and 97 us, in 8, 8, 16 and 16 337,
 125, 144 and 168."""
+SUMMED_PER_THREAD = 16
+"""The same of a tile that iterations only add to: nothing waits for it, and what a thread loads it
+computes with once for each element of the other side."""
 WAITED_PER_THREAD = 16
 """Of all that an iteration loads, or of the tile that it reduces, where threads exchange results in
 each: fewer warps meet sooner, and other programs compute meanwhile (cross-entropy and gradients of
@@ -42,8 +45,8 @@ def carries_more(program: ProgramFacts, lanes: int) -> Wanted | None:
     """A loop carries a tile much larger than those that it loads."""
     if not program.results.carried >= CARRIED_MORE * program.accesses.largest > 0:
         return None
-    what = "of few loaded in a loop"
-    return spread(program, program.elements, CARRIED_PER_THREAD, lanes, what)
+    each = CARRIED_PER_THREAD if program.recurs else SUMMED_PER_THREAD
+    return spread(program, program.elements, each, lanes, "of few loaded in a loop")
 
 
 def gathers_rows(program: ProgramFacts, lanes: int) -> Wanted | None:

@@ -170,7 +170,8 @@ class _Loop:
     """A loop body, or the code outside all loops, as far as it is read: its `work` but for what
     `Body` has beside it, and the registers of the sums that it holds at once; of so many
     `products`. `handed`: registers of their left operands that are computed. `crossed`: reductions
-    and scans of a number for each row of products, of more rows than a warpgroup has."""
+    and scans of a number for each row of products, of more rows than a warpgroup has. `sizes`: of
+    tiles that are loaded, `largest`: of those that are computed, in elements."""
 
     work: LoopWork
     products: int = 0
@@ -180,6 +181,12 @@ class _Loop:
     loaded: dict[str, int] = field(default_factory=dict)
     fills: list[Fill] = field(default_factory=list)
     made: list[ir.Operation] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    largest: int = 0
+
+    def count_spread(self) -> int:
+        """Loads of rows or columns: of fewer elements than the largest tile has."""
+        return sum(1 < size < self.largest for size in self.sizes)
 
     def add_prepared(self, dot: tile.DotOp, unit: Unit) -> None:
         """Notes what makes the operands of a dot, once if others read it, too: who multiplies has
@@ -250,6 +257,7 @@ def _visit(
     sums = loop.sums + (loop.handed if work.is_rotated else 0)
     found.accumulators = max(found.accumulators, sums)
     work.line_bytes = work.global_bytes
+    work.spread_loads = loop.count_spread()
     if work.flops:
         work.exchanges, work.crossed = 0, loop.crossed
     if work.flops or work.global_bytes or work.stored_bytes or work.computed:
@@ -276,6 +284,7 @@ def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
             # An index mostly fits a word (`widen-indices`).
             is_index = isinstance(element(result), ir.IndexType)
             wide = 1 if is_index else max(32, bit_width(element(result))) // 32
+            loop.largest = max(loop.largest, prod(shape(result)))
             found.elements = max(found.elements, wide * prod(shape(result)))
     if isinstance(view, tile.DotOp):
         _add_dot(view, loop, found)
@@ -322,6 +331,7 @@ def _access(view: ArrayOp, loop: _Loop, found: _Found) -> None:
     _touch(names, view.array, found)
     if view.is_load:
         loop.work.global_bytes += _bytes(view.tile)
+        loop.sizes.append(prod(shape(view.tile)))
         found.largest = max(found.largest, (_bytes(view.tile), _row_bytes(view.tile)))
         found.reads |= names
         loop.loaded |= {name: loop.loaded.get(name, 0) + _bytes(view.tile) for name in names}

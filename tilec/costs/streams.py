@@ -64,22 +64,24 @@ def _waits(loop: LoopWork, work: Work, machine: Machine) -> float:
     latency = rates.latency if loop.global_bytes else 0.0
     ahead = max(1.0, min(rates.ahead, loop.trips)) if loop.runs_ahead else 1.0
     meetings = 0 if work.warps == 1 else loop.exchanges
-    return latency / ahead + _instructions(loop, work) * rates.issue + meetings * rates.meeting
+    issued = _instructions(loop, work, machine) * rates.issue
+    return latency / ahead + issued + meetings * rates.meeting
 
 
 def _busy(loop: LoopWork, work: Work, machine: Machine) -> float:
     """Clocks for which an iteration keeps a multiprocessor's schedulers and load units busy."""
     rates = machine.rates.streams
     accesses = (loop.global_bytes + loop.stored_bytes) / (WARP_SIZE * work.access_bytes)
-    instructions = work.warps * _instructions(loop, work) * rates.instruction
+    instructions = work.warps * _instructions(loop, work, machine) * rates.instruction
     stores = loop.stored_bytes / rates.stored_bytes
     return instructions + accesses * rates.access + stores
 
 
-def _instructions(loop: LoopWork, work: Work) -> float:
+def _instructions(loop: LoopWork, work: Work, machine: Machine) -> float:
     """Of a thread in an iteration."""
     passed = sum(one.slots * one.others(work.warps) for one in loop.passings)
-    return loop.computed / (work.warps * WARP_SIZE) + passed
+    spread = loop.spread_loads * machine.rates.streams.spread_load
+    return loop.computed / (work.warps * WARP_SIZE) + passed + spread
 
 
 def _longer(work: Work, machine: Machine) -> float:

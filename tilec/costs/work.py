@@ -102,7 +102,8 @@ class LoopWork:
     under the next iteration's work (`passes/rotate_dots.py`); `handed_on`: elements of those
     products' left operands; `exchanges`: reductions whose results an iteration without products
     waits for; `crossed`: reductions and scans of one with products, across warps; `passings`: all
-    of one without; `meets`: whether its threads pass on what they scan or reduce; `runs_ahead`:
+    of one without; `spread_loads`: loads of rows or columns of larger tiles, which each thread does
+    for its elements; `meets`: whether its threads pass on what they scan or reduce; `runs_ahead`:
     whether its loads come iterations ahead (`passes/prefetch_loads.py`); `uneven_rows`: how many
     there are of what it walks along, where memory says how long each is, else 0.
     """
@@ -139,6 +140,7 @@ class LoopWork:
     exchanges: int = 0
     crossed: int = 0
     passings: tuple[Passing, ...] = ()
+    spread_loads: int = 0
     meets: bool = False
     runs_ahead: bool = False
     uneven_rows: int = 0

@@ -26,6 +26,8 @@ class StreamRates:
 
     What keeps a multiprocessor busy. `begin`: a CTA begins; `next`: a warp takes its next program.
     `instruction`: of a warp, `access`: a load or store of a warp. `stored_bytes`: a clock.
+    `spread_load`: instructions of a thread that loads a part of a row or column for its elements,
+    with what clears the registers and looks at bounds (of densities, in machine code).
 
     Registers of a thread: `registers`, and `held` for each word of the largest tile that it has.
 
@@ -46,6 +48,7 @@ class StreamRates:
     next: float
     instruction: float
     access: float
+    spread_load: float
     stored_bytes: float
     registers: int
     held: float
@@ -68,6 +71,7 @@ STREAMS = StreamRates(
     next=117,
     instruction=0.11,
     access=2.6,
+    spread_load=6.0,
     stored_bytes=17.5,
     registers=14,
     held=1.1,
