@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilec.hardware.layout import Layout, Mode, copies, covers, normalize, parse_layout
+from tilec.passes.layouts.lane_moves import LaneMove, lane_move
+from tilec.passes.layouts.runs import in_vectors, register_run
 
 RANKS = st.integers(1, 3)
 
@@ -214,3 +216,27 @@ def test_agrees_with_cute_s_algebra(drawn: tuple[Layout, int], data: st.DataObje
     for (thread, value), at in held(layout, rank).items():
         offset = sum(a * b for a, b in zip(at, row, strict=True))
         assert threads(thread) + values(value) == offset
+
+
+WGMMA = "T(4,8,4):(2@1,1@0,16@0) V(2,2,{n}):(1@1,8@0,8@1)"
+"""How a warpgroup holds 64 rows of sums, `n` times 8 columns."""
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("n", [1, 2, 6, 9, 16])
+def test_lanes_arrange_sums_in_vectors_of_four(dim: int, n: int) -> None:
+    """Each thread has four neighbours at a time, and all threads all elements, in their warps."""
+    layout, sizes = parse_layout(WGMMA.format(n=n)), (64, 8 * n)
+    found = in_vectors(layout, dim, 4)
+    assert (register_run(found, dim), found.num_values) == (4, layout.num_values)
+    assert isinstance(lane_move(layout, found, sizes), LaneMove)
+
+
+def test_what_cannot_come_in_vectors_stays() -> None:
+    for text, dim, nbytes in (
+        ("T(32):(1@0) V(3):(1@1)", 0, 4),  # three sums a lane have no half to hand on
+        ("T(4,8):(2@1,1@0) V(2):(1@1)", 1, 8),  # 16 bytes already
+        ("T(8,4):(1@0,4@1) V(4):(1@1)", 1, 4),
+    ):
+        layout = parse_layout(text)
+        assert in_vectors(layout, dim, nbytes) == layout

@@ -31,14 +31,16 @@ func.func @quarters(%mine: !c, %to: memref<?x?xf32, strided<[?, 1]>>, %at: index
 !half = tensor<640x8xi32, #gpu_tile.layout<"T(8,4):(1@1,1@0) V(160):(4@0)">>
 !row = memref<?x?xi32, strided<[?, 1]>>
 // CHECK-LABEL: @turns
+// CHECK: %[[X:.*]] = "gpu_tile.convert_layout"(%arg0)
+// CHECK: %[[Y:.*]] = "gpu_tile.convert_layout"(%arg1)
 // CHECK: %[[PARTS:.*]] = "gpu_tile.alloc"() {{.*}} -> !gpu_tile.buffer<tensor<2x640x8xi32>
 // CHECK-NOT: "gpu_tile.alloc"
 // CHECK: "gpu_tile.cluster_sync"() {order = "relaxed"}
-// CHECK: "gpu_tile.cluster_send"(%arg0
+// CHECK: "gpu_tile.cluster_send"(%[[X]]
 // CHECK: "gpu_tile.cluster_sync"() {order = "acq_rel"}
 // CHECK: %[[A:.*]] = arith.addi
 // CHECK: "gpu_tile.cluster_sync"() {order = "acq_rel"}
-// CHECK: "gpu_tile.cluster_send"(%arg1
+// CHECK: "gpu_tile.cluster_send"(%[[Y]]
 // CHECK: "gpu_tile.cluster_sync"() {order = "acq_rel"}
 // CHECK: %[[B:.*]] = arith.addi
 // CHECK: "tile.store"(%[[A]]
@@ -47,5 +49,23 @@ func.func @turns(%x: !rows, %y: !rows, %to: !row, %at: index) attributes {tile.k
   %a, %b = "tile.sum_stripes"(%x, %y) {axis = 0 : i32} : (!rows, !rows) -> (!half, !half)
   "tile.store"(%a, %to, %at, %at) {dims = array<i32: 0, 1>, options = {}} : (!half, !row, index, index) -> ()
   "tile.store"(%b, %to, %at, %at) {dims = array<i32: 0, 1>, options = {}} : (!half, !row, index, index) -> ()
+  return
+}
+
+// Pairs of two lanes become four neighbours of one, which are sent at once; so do single sums of
+// four lanes, along columns.
+!pairs = tensor<16x64xf32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2,8):(1@1,8@0,8@1)">>
+!few = tensor<4x64xf32, #gpu_tile.layout<"T(16,2):(4@1,1@0) V(4,2):(1@1,2@0)">>
+!down = tensor<16x16xf32, #gpu_tile.layout<"T(4,8):(4@0,1@1) V(4,2):(1@0,8@1)">>
+// CHECK-LABEL: @vectors
+// CHECK: %[[WIDE:.*]] = "gpu_tile.convert_layout"(%arg0) {{.*}}T(2,2,8):(8@1,4@1,1@0) V(4,2,4):(1@1,8@0,16@1)
+// CHECK: "gpu_tile.cluster_send"(%[[WIDE]]
+// CHECK: %[[LONG:.*]] = "gpu_tile.convert_layout"(%arg1) {{.*}}T(4,2,2,2):(2@1,8@0,1@1,4@0) V(4,8):(1@0,8@1)
+// CHECK: "gpu_tile.cluster_send"(%[[LONG]]
+func.func @vectors(%x: !pairs, %y: !pairs, %to: memref<?x?xf32, strided<[?, 1]>>, %turned: memref<?x?xf32, strided<[1, ?]>>, %at: index) attributes {tile.kernel, tile.stripes = 4 : i32} {
+  %a = "tile.sum_stripes"(%x) {axis = 0 : i32} : (!pairs) -> !few
+  %b = "tile.sum_stripes"(%y) {axis = 1 : i32} : (!pairs) -> !down
+  "tile.store"(%a, %to, %at, %at) {dims = array<i32: 0, 1>, options = {}} : (!few, memref<?x?xf32, strided<[?, 1]>>, index, index) -> ()
+  "tile.store"(%b, %turned, %at, %at) {dims = array<i32: 0, 1>, options = {}} : (!down, memref<?x?xf32, strided<[1, ?]>>, index, index) -> ()
   return
 }
