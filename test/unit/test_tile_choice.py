@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tilec
 import tilec.language as tl
 from tilec.costs.dot_work import Memory, line_bytes, narrow_loads, way_of
 from tilec.costs.machine import Machine, machine_of
@@ -16,6 +18,7 @@ from tilec.costs.model import predict, stages_of
 from tilec.costs.work import ALONE, Unit, Way
 from tilec.examples.matmul import matmul
 from tilec.hardware.target import find_target
+from tilec.ops import product_launch
 from tilec.ops.multiply_plan import KEPT
 from tilec.ops.product_facts import Product
 from tilec.ops.product_work import filling_stages, work_of
@@ -360,6 +363,29 @@ def test_ctas_stay_for_products_that_write_more_than_they_read() -> None:
         found = tiles(m, n, k, dtype=tl.bf16, is_plain=True)
         programs = programs_of(found, m, n)
         assert not found.is_single or programs <= HOPPER.multiprocessors
+
+
+def test_results_of_a_wider_dtype_take_as_long_as_their_bytes() -> None:
+    """bf16 to f32 writes twice what bf16 to bf16 does."""
+    sizes = 11128, 3472, 64, 1, tl.bf16, "ieee", HOPPER, MOST_SPLITS, *ALONG_K, MOST_CTAS, True
+    usual, same, wide = (choose_tiles(*sizes, Memory(1, 128), width) for width in (0, 2, 4))
+    assert usual is not None
+    assert wide is not None
+    assert usual == same
+    assert wide.us > 1.5 * usual.us
+
+
+def test_the_choice_knows_the_dtype_that_the_caller_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    widths = []
+
+    def chosen(*facts: object) -> None:
+        widths.append(facts[-1])
+
+    monkeypatch.setattr(product_launch, "choose_tiles", chosen)
+    a, b = np.ones((16, 16), np.float16), np.ones((16, 16), np.float16)
+    for dtype in ("f16", "f32"):
+        tilec.ops.matmul(a, b, out_dtype=dtype)
+    assert widths == [2, 4]
 
 
 def test_columns_that_threads_store_one_by_one_are_few_powers_of_two() -> None:

@@ -116,11 +116,12 @@ def measured_choice(
 
 def product_name(product: Product) -> str | None:
     """What rows call a product, `bf16 4096x4096x4096 NT`: N row-major or T column-major, of a and
-    of b; None for those that no table has: batches, and arrays with rows that are not whole
-    lines."""
+    of b; None for those that no table has: batches, results of another dtype than usual, and arrays
+    with rows that are not whole lines."""
     memories = (product.a, product.b, product.c)
     aligned = all(x.alignment >= LINE_BYTES and x.contiguous is not None for x in memories)
-    if product.batch != 1 or product.keeps_sums or not aligned or product.c.contiguous != 1:
+    is_usual = product.stored_width == product.usual_width and product.c.contiguous == 1
+    if product.batch != 1 or product.keeps_sums or not aligned or not is_usual:
         return None
     layout = "".join("TN"[x.contiguous or 0] for x in (product.a, product.b))
     return f"{product.kind} {product.m}x{product.n}x{product.k} {layout}"

@@ -18,7 +18,8 @@ ROW_MAJOR = Memory(1, 128)
 class Product:
     """A batch of products (m, k) x (k, n). `kind`: of the operands, as the model calls it; `width`:
     bytes of an element; `a`, `b`: how the operands lie in memory. `keeps_sums`: those of `KEPT`
-    elements of k, in registers."""
+    elements of k, in registers. `c`: how the result lies, `c_width`: bytes of its elements, 0 where
+    the caller names no dtype."""
 
     m: int
     n: int
@@ -30,6 +31,7 @@ class Product:
     b: Memory
     keeps_sums: bool = False
     c: Memory = ROW_MAJOR
+    c_width: int = 0
 
     def way(self, unit: Unit) -> Way:
         """The way in which the operands come to shared memory."""
@@ -41,7 +43,12 @@ class Product:
 
     @property
     def stored_width(self) -> int:
-        """Bytes of an element of the result, where the caller names no dtype."""
+        """Bytes of an element of the result."""
+        return self.c_width or self.usual_width
+
+    @property
+    def usual_width(self) -> int:
+        """The same where the caller names no dtype."""
         return {"f8": 2, "i8": 4}.get(self.kind, self.width)
 
     def stored(self, splits: int) -> Stored:
@@ -76,7 +83,9 @@ def product_of(
     a: Memory,
     b: Memory,
     c: Memory,
+    c_width: int = 0,
 ) -> Product:
     """The product as the model sees it. `precision`: as `matmul` takes it."""
     kind = "tf32" if dtype == tl.f32 else "f8" if dtype.is_fp8 else str(dtype)
-    return Product(m, n, max(k, 1), batch, kind, dtype.bits // 8, a, b, precision == "f32", c)
+    width, keeps_sums = dtype.bits // 8, precision == "f32"
+    return Product(m, n, max(k, 1), batch, kind, width, a, b, keeps_sums, c, c_width)

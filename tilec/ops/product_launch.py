@@ -193,16 +193,17 @@ class Launch:
         a, b, c = map(self._memory, ("a", "b", "out"))
         precision = "f32" if plan.constants["KEPT"] else plan.constants["PRECISION"]
         ctas = MOST_CTAS if self._has_tensor_maps else 1
+        width = plan.out_dtype.bits // 8
         is_plain = not plan.constants["PARTS"] and plan.constants["ACTIVATION"] is None
         found = choose_tiles(
-            *(*sizes, plan.dtype, precision, machine, splits, a, b, ctas, is_plain, c)
+            *(*sizes, plan.dtype, precision, machine, splits, a, b, ctas, is_plain, c, width)
         )
         if found is None:
             return None, "tl.auto: see the kernel's own report"
         said = f"{words_of(found)}: the model's choice, {found.us:.1f} us by prediction"
         if not is_plain or (splits, ctas) != (MOST_SPLITS, MOST_CTAS):
             return found, said
-        product = product_of(*sizes, plan.dtype, precision, a, b, c)
+        product = product_of(*sizes, plan.dtype, precision, a, b, c, width)
         return measured_choice(found, product, machine) or (found, said)
 
     @property

@@ -146,11 +146,12 @@ def choose_tiles(
     most_ctas: int = MOST_CTAS,
     is_plain: bool = False,
     c: Memory = ROW_MAJOR,
+    c_width: int = 0,
 ) -> TileChoice | None:
     """The best predicted tile, None where `tl.auto` serves. `precision`: as `matmul` takes it.
     `most_ctas`: 1 where the copy engine may refuse the operands, which clusters want, or sums are
     too narrow for parts of them to be sent. `is_plain`: the sum is stored as it is, so that sets of
-    warps in turn have registers for it."""
+    warps in turn have registers for it. `c_width`: as `Product` has it."""
     if dtype == tl.f64 or (dtype == tl.f32 and precision == "ieee") or 0 in (m, n, batch):
         return None
     wide = wide_unit(machine.target)
@@ -158,7 +159,7 @@ def choose_tiles(
     fills = tiles >= machine.multiprocessors and min(m, n) > USUAL_SIDE // 2
     if fills and wide is Unit.WARPS:
         return None
-    product = product_of(m, n, k, batch, dtype, precision, a, b, c)
+    product = product_of(m, n, k, batch, dtype, precision, a, b, c, c_width)
     choices = tile_choices(product, machine, most_splits, most_ctas, is_plain)
     return completed(min(choices, key=preference), product, machine, is_plain and most_ctas > 1)
 
