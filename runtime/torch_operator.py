@@ -50,6 +50,12 @@ def launch_traced(number: int, /, *arguments: Any, **named: Any) -> None:
         target.run(*arguments, **named)
 
 
+@torch.compiler.assume_constant_result
+def variant_traced(number: int, demands: tuple[tuple[str, Any], ...]) -> int:
+    """The number of the kernel with that number under other demands, a constant of the graph."""
+    return numbered(number).demanded(dict(demands)).number
+
+
 def record(target: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> None:
     """Calls the operator in the place of a launch. `target`: a kernel, whose `traced_arguments`
     binds a call, and whose `taken_apart` says what launches it on which arrays.

@@ -9,6 +9,7 @@ imported, calls look first whether they are traced, and are then recorded as the
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any, TypeVar
 
 from tilec.messages.tracebacks import without_source
@@ -30,6 +31,33 @@ def traceable(kind: Kind) -> Kind:
     return kind
 
 
+def call_traced(number: int, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Records a call of the object with that number."""
+    # Needs torch, which is optional; and Dynamo follows a statement, not importlib.
+    from tilec.runtime.torch_operator import launch_traced
+
+    plain = [recordable(value) for value in arguments]
+    launch_traced(number, *plain, **{name: recordable(value) for name, value in named.items()})
+
+
+class TracedVariant:
+    """A kernel under other demands in a traced function, which knows its number alone."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __call__(self, *arguments: Any, **named: Any) -> None:
+        call_traced(self.number, arguments, named)
+
+    def __getitem__(self, grid: Any) -> Any:
+        return partial(self, grid=grid)
+
+
+def is_traced_call() -> bool:
+    """Whether Dynamo traces the caller, which it answers itself."""
+    return "torch" in sys.modules and sys.modules["torch"].compiler.is_compiling()
+
+
 def watch() -> None:
     """Has calls of all traceable classes look whether they are traced, once Dynamo is imported."""
     when_imported(DYNAMO, _watch_all)
@@ -46,11 +74,7 @@ def _make_callable(kind: Any, *, is_watched: bool) -> None:
     def __call__(self: Any, *arguments: Any, **named: Any) -> None:
         __tracebackhide__ = True
         if sys.modules["torch"].compiler.is_compiling():
-            # Needs torch, which is optional; and Dynamo follows a statement, not importlib.
-            from tilec.runtime.torch_operator import launch_traced
-
-            plain = [recordable(value) for value in arguments]
-            launch_traced(self.number, *plain, **{n: recordable(v) for n, v in named.items()})
+            call_traced(self.number, arguments, named)
         else:
             run.__get__(self)(*arguments, **named)
 

@@ -19,7 +19,7 @@ from target_names import MAIN
 import tilec
 import tilec.language as tl
 from tilec.call.dependencies import _file_states, compiler_digest, source_digest
-from tilec.call.jit import Kernel
+from tilec.call.jit import MOST_VARIANTS, Kernel
 from tilec.compile import compiler
 from tilec.examples.matmul import matmul
 from tilec.language.parameters import auto
@@ -239,6 +239,19 @@ def test_the_digest_of_a_function_in_no_file_is_of_its_code() -> None:
         exec(text, namespace)
         digests.add(source_digest(namespace["kernel"]))
     assert len(digests) == 2
+
+
+def test_the_same_demands_at_a_call_find_what_they_compiled(compiled: list[Any]) -> None:
+    """A call of `kernel.demanding(...)(...)` took milliseconds each time: from disk."""
+    kernel, arrays = fresh(scale), vectors(70)
+    for warps in (1, 2, 1, 2, 1):
+        kernel.demanding(num_warps=warps)(*arrays)
+    assert len(compiled) == 2
+    assert kernel.demanding(num_warps=2) is kernel.demanding(num_warps=2)
+    assert kernel.demanding(persistent=True) is not kernel.demanding(persistent=1)  # type: ignore[arg-type]
+    for stages in range(2 * MOST_VARIANTS):
+        kernel.demanding(settled=("x",) * stages)
+    assert len(kernel._others) == MOST_VARIANTS
 
 
 def test_grid_override_and_missing_grid() -> None:

@@ -70,6 +70,13 @@ def add_all(xs, ys, state, factor: tl.array = None):
         tl.store(state.average, at, tl.load(state.average, at, ()) * state.decay)
 
 
+def by_two_warps(x: Any) -> Any:
+    y = torch.empty_like(x)
+    normalize.demanding(num_warps=2)(x, y, x.shape[1])
+    normalize.demanding(num_warps=1)[2](y, y[2:], x.shape[1])
+    return y
+
+
 def thrice(x: Any) -> Any:
     return x * 3
 
@@ -109,6 +116,26 @@ def recorded(function: Any, *tensors: Any) -> list[tuple[Any, ...]]:
         patch.setattr(torch_operator, "_operator", lambda *call: calls.append(call))
         function(*map(mode.from_tensor, tensors))
     return calls
+
+
+def test_demands_at_a_call_are_the_kernel_s() -> None:
+    """In graphs, and in programs that are exported."""
+    compiled = torch.compile(by_two_warps, backend="aot_eager", fullgraph=True)
+    for rows in (4, 4, 7):
+        x = torch.rand(rows, 30) + 0.1
+        expected = x / x.sum(1, keepdim=True)
+        torch.testing.assert_close(compiled(x)[:2], expected[:2])
+        torch.testing.assert_close(compiled(x)[2:4], expected[:2])
+
+    class Model(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return by_two_warps(x)
+
+    x = torch.rand(4, 30) + 0.1
+    program = torch.export.export(Model(), (x,)).module()
+    torch.testing.assert_close(program(x), by_two_warps(x))
+    warps = {kernel.threads for kernel in normalize.demanding(num_warps=2)._compiled.values()}
+    assert warps == {64}
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
