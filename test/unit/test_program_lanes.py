@@ -80,8 +80,11 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
     ("dtype", "tile", "rows", "expected"),
     [
         ("f32", 32, 100000, 8),
-        ("f32", 128, 8704, 8),
-        ("f32", 128, 8192, 32),
+        ("f32", 96, 8704, 8),
+        ("f32", 96, 8192, 32),
+        ("f32", 128, 100000, 32),
+        ("bf16", 224, 100000, 8),
+        ("bf16", 256, 100000, 32),
         ("bf16", 288, 100000, 32),
         ("bf16", 256, None, 32),
     ],
@@ -95,6 +98,12 @@ def test_lanes_go_by_bytes_and_programs(
     assert lanes(kernel) == expected
     demanded = softmax.demanding(num_warps=1)
     assert lanes(demanded.compile(specs, {"N": tile}, target="sm_90a", sizes=sizes)) == 32
+
+
+def test_rows_of_single_elements_have_few_lanes_where_vectors_would_fill_a_warp() -> None:
+    sizes = {name: (100000, 145) for name in "xy"}
+    specs = [f"{name}:bf16[?,?;?,1]" for name in "xy"]
+    assert lanes(softmax.compile(specs, {"N": 256}, target="sm_90a", sizes=sizes)) == 8
 
 
 def test_a_call_counts_its_programs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,11 +215,11 @@ def test_what_a_row_is_scaled_with_and_rows_that_begin_anywhere() -> None:
 def test_a_number_of_each_row_is_no_row() -> None:
     """128 elements of 4 bytes are as much as 8 lanes load; a length beside them counts as none."""
     rng = np.random.default_rng()
-    x, y = rng.standard_normal((37, 100), dtype=np.float32), poisoned((37, 100), np.float32)
-    lengths = rng.integers(1, 101, 37).astype(np.int32)
+    x, y = rng.standard_normal((37, 97), dtype=np.float32), poisoned((37, 97), np.float32)
+    lengths = rng.integers(1, 98, 37).astype(np.int32)
     there = soften_begun.on("emulator:check")
     there(x, lengths, y, N=128)
-    score = np.where(np.arange(100) < lengths[:, None], x.astype(np.float64), -np.inf)
+    score = np.where(np.arange(97) < lengths[:, None], x.astype(np.float64), -np.inf)
     powers = np.exp(score - score.max(1, keepdims=True))
     np.testing.assert_allclose(y, powers / powers.sum(1, keepdims=True), rtol=0, atol=1e-5)
     assert lanes(there.compiled(x, lengths, y, N=128)) == 8
