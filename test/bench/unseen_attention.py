@@ -1,4 +1,6 @@
-"""Attention of kinds and recurrences in spellings that the examples have none of."""
+"""Attention of kinds and recurrences in spellings that the examples have none of.
+
+Exponentials are the hardware's approximations, as Triton's are always."""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ def biased_attention(
         s += tl.load(bias, (h, m, n), (BM, BN)).to(tl.f32)
         s = tl.where(n + tl.arange(BN)[None, :] < k.shape[2], s, -tl.inf)
         higher = tl.maximum(high, tl.max(s, 1))
-        p, shrunk = tl.exp(s - higher[:, None]), tl.exp(high - higher)
+        p = tl.exp(s - higher[:, None], approx=True)
+        shrunk = tl.exp(high - higher, approx=True)
         total, high = total * shrunk + tl.sum(p, 1), higher
         value = tl.load(v, (b, h, n, 0), (BN, D))
         acc = tl.dot(p.to(value.dtype), value, acc * shrunk[:, None])
@@ -47,7 +50,8 @@ def slanted_attention(
         s += slope * (column - row).to(tl.f32)
         s = tl.where(column <= row, s, -tl.inf)
         higher = tl.maximum(high, tl.max(s, 1))
-        p, shrunk = tl.exp(s - higher[:, None]), tl.exp(high - higher)
+        p = tl.exp(s - higher[:, None], approx=True)
+        shrunk = tl.exp(high - higher, approx=True)
         total, high = total * shrunk + tl.sum(p, 1), higher
         value = tl.load(v, (b, n, h, 0), (BN, D), dims=(1, 3))
         acc = tl.dot(p.to(value.dtype), value, acc * shrunk[:, None])
@@ -71,7 +75,8 @@ def near_attention(
         s = tl.dot(query, key.T) * (scale * LOG2_E)
         s = tl.where((column <= row) & (column >= row - window), s, -tl.inf)
         higher = tl.maximum(high, tl.max(s, 1))
-        p, shrunk = tl.exp2(s - higher[:, None]), tl.exp2(high - higher)
+        p = tl.exp2(s - higher[:, None], approx=True)
+        shrunk = tl.exp2(high - higher, approx=True)
         total, high = total * shrunk + tl.sum(p, 1), higher
         value = tl.load(qkv, (b, n, 2, h, 0), (BN, D), dims=(1, 4))
         acc = tl.dot(p.to(value.dtype), value, acc * shrunk[:, None])
@@ -97,7 +102,8 @@ def latent_decoding(
         s = tl.dot(rest, tl.load(cache, (b, n, V), (BN, W - V)).T, s) * (scale * LOG2_E)
         s = tl.where(n + tl.arange(BN)[None, :] < end, s, -tl.inf)
         higher = tl.maximum(high, tl.max(s, 1))
-        p, shrunk = tl.exp2(s - higher[:, None]), tl.exp2(high - higher)
+        p = tl.exp2(s - higher[:, None], approx=True)
+        shrunk = tl.exp2(high - higher, approx=True)
         total, high = total * shrunk + tl.sum(p, 1), higher
         acc = tl.dot(p.to(latent.dtype), latent, acc * shrunk[:, None])
     tl.store(parts, (b, split, h, 0), acc / tl.maximum(total, 1e-30)[:, None])
@@ -115,7 +121,7 @@ def cross_attention(
     key = tl.load(k, (b, 0, h, 0), (N, D), dims=(1, 3))
     value = tl.load(v, (b, 0, h, 0), (N, D), dims=(1, 3))
     s = tl.where(tl.arange(N)[None, :] < k.shape[1], tl.dot(query, key.T) * scale, -tl.inf)
-    p = tl.softmax(s, 1)
+    p = tl.softmax(s, 1, approx=True)
     out = tl.dot(p.to(value.dtype), value)
     tl.store(o, (b, m, h, 0), out[None, :, None].to(o.dtype))
 

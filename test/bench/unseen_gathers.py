@@ -118,7 +118,7 @@ def smoothed_values(
         other = tl.load(z, (n, 0), (BN, D))
         far = own[:, None] + tl.sum(other * other, 1)[None, :]
         far -= 2.0 * tl.dot(point, other.T, precision="tf32")
-        weight = tl.exp(-gamma * tl.maximum(far, 0.0))
+        weight = tl.exp(-gamma * tl.maximum(far, 0.0), approx=True)
         total += tl.sum(weight * tl.load(v, n, BN)[None, :], 1)
     tl.store(y, m, total)
 
@@ -139,7 +139,8 @@ def contrastive_loss(
         pair += tl.sum(tl.where(column == (row ^ 1), s, 0.0), 1)
         s = tl.where((column != row) & (column < x.shape[0]), s, -tl.inf)
         higher = tl.maximum(high, tl.max(s, 1))
-        total = total * tl.exp(high - higher) + tl.sum(tl.exp(s - higher[:, None]), 1)
+        total *= tl.exp(high - higher, approx=True)
+        total += tl.sum(tl.exp(s - higher[:, None], approx=True), 1)
         high = higher
     tl.store(loss, m, high + tl.log(total) - pair)
 
