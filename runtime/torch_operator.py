@@ -184,30 +184,38 @@ _HERE = uuid4().hex
 """Stands in front of a kernel's number, which another process has for another kernel."""
 
 
-def _name_of(target: Any) -> tuple[str, str]:
-    """The module and name of a global kernel, by which another process finds it; else this process
-    and its number."""
+def _name_of(target: Any) -> tuple[Any, ...]:
+    """The module and name of a global kernel, by which another process finds it, and the demands of
+    one made from it; else this process and its number."""
     module, name = getattr(target, "__module__", ""), getattr(target, "__qualname__", "")
     try:
-        is_global = found_by_name(module, name) is target
+        known = found_by_name(module, name)
     except ArgumentError:
-        is_global = False
-    return (module, name) if is_global else (_HERE, str(target.number))
+        known = None
+    if known is target:
+        return module, name
+    if hasattr(known, "demanded") and known.demanded(demands := target.demands()) is target:
+        return module, name, {n: value for n, value in demands.items() if value is not None}
+    return _HERE, str(target.number)
 
 
-def _named(module: str, name: str) -> Any:
+def _named(module: str, name: str, demands: Mapping[str, Any] | None = None) -> Any:
     """The kernel of that name. ArgumentError where there is none."""
     found = numbered(int(name)) if module == _HERE else found_by_name(module, name)
-    if not hasattr(found, "traced_arguments"):
+    if not hasattr(found, "traced_arguments") or (demands and not hasattr(found, "demanded")):
         raise ArgumentError(f"{module}.{name}: a kernel when torch recorded a call of it, none now")
-    return found
+    if demands is None:
+        return found
+    asked = dict.fromkeys(found.demands())  # which the global one may have of its own
+    several = {n: tuple(v) if isinstance(v, list) else v for n, v in demands.items()}
+    return found.demanded(asked | several)
 
 
 @dataclass(frozen=True)
 class _Call:
     """The meaning of a call's text: what makes the arguments of a kernel of the operator's."""
 
-    kernel: tuple[str, str]
+    kernel: tuple[Any, ...]
     values: Mapping[str, Callable[..., Any]]
     grid: Callable[..., Any]
     written: tuple[str, ...]

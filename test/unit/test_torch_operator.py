@@ -118,8 +118,9 @@ def recorded(function: Any, *tensors: Any) -> list[tuple[Any, ...]]:
     return calls
 
 
-def test_demands_at_a_call_are_the_kernel_s() -> None:
-    """In graphs, and in programs that are exported."""
+@pytest.mark.parametrize("strict", [False, True])
+def test_demands_at_a_call_are_the_kernel_s(strict: bool) -> None:
+    """In graphs, and in programs that are exported, which another process finds by name."""
     compiled = torch.compile(by_two_warps, backend="aot_eager", fullgraph=True)
     for rows in (4, 4, 7):
         x = torch.rand(rows, 30) + 0.1
@@ -132,8 +133,11 @@ def test_demands_at_a_call_are_the_kernel_s() -> None:
             return by_two_warps(x)
 
     x = torch.rand(4, 30) + 0.1
-    program = torch.export.export(Model(), (x,)).module()
-    torch.testing.assert_close(program(x), by_two_warps(x))
+    file = io.BytesIO()
+    torch.export.save(torch.export.export(Model(), (x,), strict=strict), file)
+    loaded = torch.export.load(io.BytesIO(file.getvalue()))
+    assert f'["{__name__}", "normalize", {{"num_warps": 2}}]' in str(loaded.graph)
+    torch.testing.assert_close(loaded.module()(x), by_two_warps(x))
     warps = {kernel.threads for kernel in normalize.demanding(num_warps=2)._compiled.values()}
     assert warps == {64}
 
