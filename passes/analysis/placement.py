@@ -6,9 +6,12 @@ from collections.abc import Collection
 
 from mlir import ir
 
+from tilec.dialects.gpu_tile import AllocOp
+from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.hardware.sizes import LINE_BYTES
 from tilec.passes.analysis.lifetimes import Allocation, find_allocations
 from tilec.passes.demands.kernels import programs_per_cta
+from tilec.passes.rewriting.walk import find_ops
 
 SHARED_BYTES = "tile.shared_bytes"
 """Kernel attribute: what allocate-shared came to, for one program."""
@@ -16,10 +19,13 @@ SHARED_BYTES = "tile.shared_bytes"
 
 def program_bytes(function: ir.Operation) -> int:
     """Bytes of shared memory that a program takes; where several share a CTA, up to where the next
-    one's begin: buffers lie at multiples of a line of banks."""
+    one's begin: at a line of banks, and where the longest pattern of a swizzled buffer does."""
     found = function.attributes[SHARED_BYTES].value
-    line = LINE_BYTES if programs_per_cta(function) > 1 else 1
-    return -(-found // line) * line
+    if programs_per_cta(function) == 1:
+        return found
+    buffers = (buffer_of(op.results[0]) for op in find_ops(function, AllocOp))
+    apart = max([LINE_BYTES, *(buffer.alignment_bytes for buffer in buffers)])
+    return -(-found // apart) * apart
 
 
 def place(allocations: list[Allocation]) -> int:

@@ -106,6 +106,31 @@ def test_each_has_its_part_of_shared_memory(target: str, monkeypatch: pytest.Mon
     assert "bar.sync" not in made.ptx
 
 
+@tilec.kernel(grid=lambda c: tl.cdiv(c.shape[0], 64))
+def products(a: tl.array, b: tl.array, c: tl.array):
+    """c = a b by one warp for 64 rows of a."""
+    m = tl.program_id(0) * 64
+    tl.store(c, (m, 0), tl.dot(tl.load(a, (m, 0), (64, 16)), tl.load(b, (0, 0), (16, 16))))
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a", "sm_120a"])
+def test_swizzles_begin_where_each_has_its_part(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tensor store reads a buffer by the pattern of its addresses, which takes 512 bytes; the
+    operands beside it fill no multiple of that."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    draw = np.random.default_rng(5).integers
+    a, b = draw(-9, 9, (64 * 29, 24), dtype=np.int8), draw(-9, 9, (24, 24), dtype=np.int8)
+    c = poisoned((len(a), 16), np.int32)
+    kernel = products.demanding(num_warps=1)
+    kernel.check(a, b, c)
+    made = kernel.compiled(a, b, c)
+    assert made.programs_per_cta == WARPS
+    assert "cp.async.bulk.tensor" in made.ptx
+    np.testing.assert_array_equal(c, a[:, :16].astype(int) @ b[:16, :16].astype(int))
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_memory_says_how_long_each_takes(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of a sparse matrix, of none to three tiles: warps of a CTA take as long as they do."""
