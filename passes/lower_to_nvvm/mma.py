@@ -13,13 +13,14 @@ from collections.abc import Iterable, Sequence
 from mlir import ir
 
 from tilec.dialects import gpu_tile
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
 from tilec.hardware.fragments import instruction_registers
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.scale_fragments import WORD_SCALES, scale_place
-from tilec.passes.lower_to_nvvm.access import call_intrinsic, elements_of, pack
+from tilec.passes.lower_to_nvvm.access import call_intrinsic, elements_of, inline_asm, pack
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.rewriting.scalars import create
 
@@ -66,6 +67,25 @@ _SIX_BITS = 0x3F3F3F3F
 """The numbers of six bits in a register; what stands above each in its byte is no part of it."""
 
 
+_CONVERTED = ("f8E4M3FN", "f8E5M2")
+"""Numbers that ptxas converts to f16, for a target whose mma.sync has them in PTX only."""
+
+
+def _has_constants(members: Registers) -> bool:
+    return any(defining_op(member, "arith.constant") is not None for member in members)
+
+
+def _hidden_zero(state: Lowering) -> ir.Value:
+    """A 0 that ptxas does not know: a grid has less than 2^31 CTAs along x.
+
+    Where a register turns out to be constant late, ptxas (12.8 to 13.0) takes another number for
+    its upper half in that conversion (`F2FP.F16.E4M3.UNPACK_B R58, 0x17c`, of which 384 comes, for
+    a 0), and products of tiles that fill no instruction were wrong on an H200.
+    """
+    ctas = state.special("nctaid.x")
+    return inline_asm("shr.u32 $0, $1, 31;", ["=r", "r"], [ctas], [state.i32], pure=True)[0]
+
+
 class _Operand:
     """A fragment operand, packed for the instruction once per instruction tile."""
 
@@ -76,6 +96,8 @@ class _Operand:
         self._element = element(value)
         self._row = row
         self._is_padded = row.formats[axis] in _PADDED_FORMATS
+        sides = ((row.m, row.depth), (row.depth, row.n))[axis]
+        self._is_short = any(n % side for n, side in zip(shape(value)[-2:], sides, strict=True))
         self._state = state
         self._packed: dict[tuple[int, ...], Registers] = {}
 
@@ -95,6 +117,8 @@ class _Operand:
         words = pack(members, self._element, state)
         if self._is_padded:
             words = [state.arith("andi", word, _SIX_BITS) for word in words]
+        if str(self._element) in _CONVERTED and (self._is_short or _has_constants(members)):
+            words = [state.arith("ori", word, _hidden_zero(state)) for word in words]
         return _as_halves(words) if str(self._element) == "f16" else words
 
 
