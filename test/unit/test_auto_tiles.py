@@ -205,6 +205,36 @@ def test_few_rounds_of_programs_of_unequal_length_take_longer() -> None:
     assert us(100, 2) < 1.001 * us(100, 1)
 
 
+@tilec.kernel(grid=lambda x, BM: tl.cdiv(x.shape[0], BM))
+def scores_before(
+    x: tl.array, y: tl.array, o: tl.array, before=None,
+    BM: tl.const = 128, BN: tl.const = 128,
+):  # fmt: skip
+    """Sums of products of rows of x with those of y up to their own number: `before`, or all."""
+    m, acc = tl.program_id(0) * BM, tl.zeros((BM, BN), tl.f32)
+    start = tl.maximum(m - before, 0) if before is not None else 0
+    for n in tl.range(start, tl.minimum(m + BM, y.shape[0]), BN):
+        acc = tl.dot(tl.load(x, (m, 0), (BM, 64)), tl.load(y, (n, 0), (BN, 64)).T, acc)
+    tl.store(o, (m, 0), acc)
+
+
+def test_programs_that_begin_where_they_end_are_not_paired() -> None:
+    """Near queries' keys: all but the first programs are as long as the longest, and those that are
+    a multiprocessor's second take it as long again (attention to 874 keys before, 2 x 3 heads of
+    3361 x 128: 128 x 128 tiles 50 us on an H200, predicted 24)."""
+    x, o = array(2048, 64), array(2048, 128, dtype="f32")
+    for before in (None, 512):
+        values = {"x": x, "y": x, "o": o, "before": before, "BM": 128, "BN": 128}
+        wanted = specialize(scores_before.parameters, values)
+        module = scores_before._programs.module(wanted, HOPPER)
+        found = work_of(module, wanted.parameters, values, HOPPER).work
+        assert found.longest > 1.1
+        assert found.in_pairs == (before is None)
+    loop = LoopWork(100, {"f16": 1 << 23}, unit=Unit.WARPGROUPS)
+    paired = Work(160, 8, (loop,), 0, 128 * 200, longest=1.3)
+    assert predict(replace(paired, in_pairs=False), H200).us > 1.3 * predict(paired, H200).us
+
+
 def test_results_of_chosen_tiles_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sizes for which the choices differ, none a multiple of a tile."""
     monkeypatch.setenv("TILEC_TARGET", "sm_90a")

@@ -41,7 +41,7 @@ from tilec.passes.contract import PassContext, Report
 from tilec.passes.demands.kernels import teams_of
 from tilec.passes.dissolve_windows import dissolve_windows
 from tilec.passes.layouts.op_costs import combining_slots, words
-from tilec.passes.programs.program_relations import program_axes
+from tilec.passes.programs.program_relations import differ_in_length, program_axes
 from tilec.passes.programs.shared_loads import why_apart
 from tilec.passes.programs.sum_parts import find_shared, find_sum, why_whole
 from tilec.passes.rewriting.op_tables import OpMap
@@ -76,7 +76,8 @@ class ProgramWork:
     that CTAs share, by how many parts they may sum, empty where they may not; `sums`: 32-bit
     registers of each tile that they add up; `parts`: as many as the author demands, None where that
     is open; `has_warps`: whether the author demands so many warps, or products need them.
-    `may_share`: whether clusters may load together what they share."""
+    `may_share`: whether clusters may load together what they share; `in_pairs`: whether long
+    programs go with short ones, where a CTA has several (`passes/schedule_programs.py`)."""
 
     parameters: tuple[Parameter, ...]
     target: Target
@@ -100,6 +101,7 @@ class ProgramWork:
     parts: int | None
     has_warps: bool
     may_share: bool
+    in_pairs: bool
 
     @property
     def loads_in_loops(self) -> bool:
@@ -147,6 +149,7 @@ def read_program(
             demanded(function, SUM_PARTS),
             demanded(function, NUM_WARPS) is not None or found.accumulators > 0,
             why_apart(function, target) is None,
+            differ_in_length(function),
         )
 
 

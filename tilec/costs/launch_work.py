@@ -111,6 +111,7 @@ def launch_work(
         written_bytes=min(written, int(busy * stored)),
         outer_bytes=program.outer_bytes,
         longest=_longest(lengths),
+        in_pairs=program.in_pairs,
         again_bytes=_again(program, around),
         parts=parts,
         sums=program.sums,

@@ -319,7 +319,7 @@ def _rounds(work: Work, occupancy: int, each: float, chain: float, machine: Mach
     whole /= len(RAGGED) if work.spread else 1
     late = exact / (exact + machine.rates.lockstep_rounds)
     beyond = work.longest - 1
-    if beyond > 0 and occupancy == 1 and 1 < exact <= 2:
+    if beyond > 0 and work.in_pairs and occupancy == 1 and 1 < exact <= 2:
         return full * _in_pairs(exact, work.longest)
     # Where programs differ in length, some multiprocessors get more of the long ones.
     whole += full / occupancy * beyond * min(1.0, machine.rates.straggling / exact)
