@@ -27,7 +27,7 @@ from timing import CudaClock, rotated_sets, time_peers
 
 import tilec
 from tilec.ops.matmul_kernel import product
-from tilec.ops.tile_choice import tile_space
+from tilec.ops.tuned_tiles import tile_space
 
 TOLERANCES = {"bf16": 1e-2, "f16": 2e-3, "tf32": 3e-3, "fp8": 1e-2, "s8": 0.0}
 

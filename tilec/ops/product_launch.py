@@ -15,7 +15,7 @@ from tilec.costs.machine import machine_of
 from tilec.costs.work import ALONE
 from tilec.hardware.powers import power_above
 from tilec.hardware.sizes import MOST_RANK
-from tilec.ops import matmul_kernel
+from tilec.ops import matmul_kernel, vector_kernel
 from tilec.ops.aligned_operands import aligned_copy, copied_order, operands_to_copy
 from tilec.ops.batch_dimensions import with_dimensions
 from tilec.ops.launch_steps import FACTOR, OwnArrays, Step
@@ -29,10 +29,10 @@ from tilec.ops.tile_choice import (
     TURN_WARPS,
     TileChoice,
     choose_tiles,
-    tile_space,
     wide_unit,
 )
 from tilec.ops.tile_names import words_of
+from tilec.ops.tuned_tiles import tile_space
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launcher import common_stream
@@ -45,6 +45,8 @@ TRANSPOSED = {"a": "b", "b": "a", "row_scale": "column_scale", "column_scale": "
 """The caller's argument that the kernel gets in place of another, for the transposed product."""
 TRANSPOSED_PARTS = {"bias": "row_bias", "row_scale": "column_scale", "column_scale": "row_scale"}
 MATRICES = ("a", "b", "out", "residual")
+OF_DOTS = ("PRECISION", "KEPT")
+"""Constants that say how tensor cores multiply and add up."""
 COMBINED, COMBINED_COLUMNS = 1024, 256
 """Elements of a tile whose partial sums are added, and its columns at most: 16 bytes a thread of
 256, and rows of whole lines."""
@@ -120,13 +122,17 @@ class Launch:
         ways = choice.is_single, choice.cluster, choice.in_turn
         if choice.is_transposed:
             settled = tuple(TRANSPOSED[name] for name in settled)
+        if choice.is_vector:
+            return kernel_on("vector_product", self.device, settled=settled)
         return kernel_on("product", self.device, *ways, settled, choice.group, choice.parts)
 
     @property
     def constants(self) -> dict[str, Any]:
         """The kernel's constants."""
-        choice = self.choice
-        return {**({} if choice is None else choice.constants), **self._plan_constants}
+        choice, plan = self.choice, self._plan_constants
+        if choice is not None and choice.is_vector:
+            plan = {name: value for name, value in plan.items() if name not in OF_DOTS}
+        return {**({} if choice is None else choice.constants), **plan}
 
     @property
     def _plan_constants(self) -> dict[str, Any]:
@@ -357,7 +363,8 @@ def kernel_on(
         demands["order"] = ("grouped", group)
     if in_turn:
         demands |= {"consumers": "pingpong", "num_warps": TURN_WARPS, "persistent": True}
-    return getattr(matmul_kernel, name).on(device).demanding(**demands)
+    kernels = vector_kernel if name == "vector_product" else matmul_kernel
+    return getattr(kernels, name).on(device).demanding(**demands)
 
 
 @cache

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isfinite, prod
-from typing import Any
 
 import tilec.language as tl
 from tilec.costs.dot_work import Memory, unit_of
@@ -33,6 +32,7 @@ from tilec.ops.product_work import (
     work_of,
 )
 from tilec.ops.row_groups import rows_of_round
+from tilec.ops.vector_choice import vector_tile, vector_us
 from tilec.terms.dtypes import DType
 from tilec.terms.tile_sizes import LEAST_DEEP_SLOTS, USUAL_SIDE
 
@@ -102,7 +102,7 @@ class TileChoice:
     `stages`: of the loop along k, None for as many as there is room for.
     `parts`: how many CTAs run each program, a cluster, which each sum a part of k (`split-sums`).
     `group`: how many rows of tiles programs go down before the next column, None for what the
-    compiler takes.
+    compiler takes. `is_vector`: of one column, multiplied by threads (`vector_kernel.py`).
     """
 
     rows: int
@@ -118,10 +118,13 @@ class TileChoice:
     stages: int | None = None
     parts: int = 1
     group: int | None = None
+    is_vector: bool = False
 
     @property
     def constants(self) -> dict[str, int]:
         """The constants as the kernel takes them, but for `splits`."""
+        if self.is_vector:
+            return {"BM": self.rows, "BK": self.depth}
         stages = {} if self.stages is None else {"STAGES": self.stages}
         return {"BM": self.rows, "BN": self.columns, "BK": self.depth, **stages}
 
@@ -160,8 +163,19 @@ def choose_tiles(
     if fills and wide is Unit.WARPS:
         return None
     product = product_of(m, n, k, batch, dtype, precision, a, b, c, c_width)
+    if (vector := _vector(product, machine)) is not None:
+        return vector
     choices = tile_choices(product, machine, most_splits, most_ctas, is_plain)
     return completed(min(choices, key=preference), product, machine, is_plain and most_ctas > 1)
+
+
+def _vector(product: Product, machine: Machine) -> TileChoice | None:
+    """The choice for a matrix times a vector, if threads are to multiply it."""
+    for turned, one in enumerate((product, product.transposed())):
+        if (tile := vector_tile(one, machine)) is not None:
+            us = vector_us(one, tile, machine)
+            return TileChoice(tile[0], 1, tile[1], 1, us, bool(turned), is_vector=True)
+    return None
 
 
 def tile_choices(
@@ -235,21 +249,6 @@ def preference(choice: TileChoice) -> tuple[float, ...]:
     size = choice.rows * choice.columns
     us = choice.us * (PARTS_GAIN if choice.parts > 1 else 1)
     return us, choice.is_transposed, is_shared, size, -choice.depth, choice.rows
-
-
-def tile_space(element_bytes: int) -> list[dict[str, list[Any]]]:
-    """The space that tuning searches: large tiles, and those of products with few rows."""
-    deep = [K_BYTES // 2 // element_bytes, K_BYTES // element_bytes]
-    large = {"BM": [128, 256], "BN": [128, 256], "BK": deep[1:]}
-    in_turn = {"consumers": ["pingpong"]}
-    return [
-        {**large, "num_warps": [4, 8], "STAGES": [4]},
-        {"BM": [64, 128, 256], "BN": [64, 128, 256], "BK": deep, "num_warps": [4, 8]},
-        {"BM": [128], "BN": [96, 160, 192, 224], "BK": deep[1:], "num_warps": [8]},
-        {**in_turn, "BM": [128], "BN": [128, 160, 192], "BK": deep[1:], "num_warps": [4]},
-        {"BM": [64], "BN": [32, 64, 128], "BK": [2 * deep[1]], "num_warps": [4]},
-        {"BM": [16, 32], "BN": [32, 64, 128], "BK": [deep[1], 2 * deep[1]], "num_warps": [4]},
-    ]
 
 
 def _choices(

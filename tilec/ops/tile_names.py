@@ -55,6 +55,7 @@ def words_of(choice: TileChoice) -> str:
     """A tile in words, for people: `tiles of 128 x 192 x 64, sets of warps in turn`."""
     down, across = choice.cluster
     words = (
+        (choice.is_vector, "a matrix times a vector, by threads"),
         (choice.is_transposed, "of the transposed product"),
         (choice.cluster != ALONE, f"clusters of {down} x {across}"),
         (choice.splits > 1, f"k in {choice.splits} parts"),

@@ -1,0 +1,51 @@
+"""Tiles of a matrix times a vector that no copy engine brings (`vector_kernel.py`)."""
+
+from __future__ import annotations
+
+import tilec.language as tl
+from tilec.costs.machine import Machine
+from tilec.costs.work import Unit, Way
+from tilec.hardware.powers import power_above
+from tilec.hardware.sizes import WARP_SIZE
+from tilec.ops.product_facts import Product
+
+ELEMENTS = 1024
+"""Of a tile: eight for each thread of four warps."""
+ROWS = 4
+"""Of a tile whose rows lie along k: a warp each, where there are so many that all multiprocessors
+have some."""
+MOST_STEPS = 16
+"""Of k, where programs are fewer than multiprocessors: four are loaded at once, so that these take
+four waits for memory. Beyond, tensor cores sum k in parts."""
+
+
+def vector_tile(product: Product, machine: Machine) -> tuple[int, int] | None:
+    """Rows of a tile and its part of k for a product of one column; None for other products, and
+    where the copy engine brings the operands, or single programs had a long k."""
+    turned = product.transposed()
+    by_engine = (one.way(Unit.WARPGROUPS) is Way.ENGINE for one in (product, turned))
+    if product.n != 1 or any(by_engine):
+        return None
+    rows = _rows(product, machine)
+    depth = min(ELEMENTS // rows, max(WARP_SIZE, power_above(product.k)))
+    programs = tl.cdiv(product.m, rows) * product.batch
+    is_short = tl.cdiv(product.k, depth) <= MOST_STEPS
+    return (rows, depth) if is_short or programs >= machine.multiprocessors else None
+
+
+def _rows(product: Product, machine: Machine) -> int:
+    if product.a.contiguous == 0:  # lanes along rows, as they lie
+        return WARP_SIZE
+    fills = product.m * product.batch >= ROWS * machine.multiprocessors
+    return ROWS if fills else 1
+
+
+def vector_us(product: Product, tile: tuple[int, int], machine: Machine) -> float:
+    """Microseconds by prediction: of DRAM, or of what each program waits for."""
+    rates = machine.rates
+    rows, depth = tile
+    moved = product.batch * (product.m + 1) * product.k * product.width
+    rate = machine.memory_gb_per_s * 1e3 * rates.dram_efficiency * rates.dram_threads
+    programs = tl.cdiv(product.m, rows) * product.batch
+    waits = tl.cdiv(tl.cdiv(product.k, depth), 4) * tl.cdiv(programs, 8 * machine.multiprocessors)
+    return rates.launch + max(moved / rate, waits * rates.memory_latency / machine.clock_mhz)
