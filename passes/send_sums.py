@@ -40,7 +40,7 @@ from tilec.dialects.types import (
 )
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout
-from tilec.hardware.ring_stages import sent_together
+from tilec.hardware.ring_stages import sent_in_vectors, sent_together
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.layouts.conversion_costs import cheap_lane_move
@@ -48,12 +48,6 @@ from tilec.passes.layouts.lane_moves import LaneMove
 from tilec.passes.layouts.runs import in_vectors
 from tilec.passes.rewriting.scalars import as_type, binary, i32_constant
 from tilec.passes.rewriting.walk import find_ops
-
-FEWEST = 32
-"""Sums of a thread that lanes exchange: of 128 x 128 bf16 tiles in 8 parts 256 x 256 x 32768 takes
-24.8 us for 28.5, of 128 x 224 fp8 352 x 1120 x 11856 22.7 for 25.7, of 64 x 64 (32 sums) 64 x 1360
-x 4096 6.4 for 6.5; of 64 x 32 it took 6.6 for 6.4, of 64 x 16 16 x 1024 x 8192 8.7 for 8.3
-(H200)."""
 
 
 @tile_pass(requires=Level.LAYOUTS)
@@ -88,8 +82,9 @@ def _in_vectors(value: ir.Value, stored: Layout) -> ir.Value:
     can arrange it so."""
     layout, width = layout_of(value), byte_width(element(value))
     along = next((m.dim for m in stored.values[:1] + layout.values[:1] if m.stride == 1), None)
-    is_few = layout.num_values < FEWEST
-    wide = layout if along is None or is_few else in_vectors(layout, along, width)
+    if along is None or not sent_in_vectors(layout.num_values):
+        return value
+    wide = in_vectors(layout, along, width)
     move = cheap_lane_move(tuple(shape(value)), width, layout, wide)
     if wide == layout or not isinstance(move, LaneMove):
         return value
@@ -117,7 +112,7 @@ def _buffers(goes: list[list[tuple[ir.Value, ir.Value]]], axis: int) -> list[lis
 def _buffer(value: ir.Value, total: ir.Value, axis: int, free: list[ir.Value]) -> ir.Value:
     parts = count_stripes(shape(value), shape(total), axis)
     layouts = layout_of(value), layout_of(total)
-    each = int(layout_of(value).num_values >= FEWEST)  # of many, instructions count as well
+    each = int(sent_in_vectors(layout_of(value).num_values))  # instructions count as well
     type_ = buffer_for(total, *layouts, per_instruction=each).with_slots(parts).type()
     alike = next((buffer for buffer in free if buffer.type == type_), None)
     return alike or gpu_tile.AllocOp.build(results=[type_])

@@ -134,7 +134,8 @@ def _gather(work: Work, machine: Machine) -> float:
     if work.parts == 1:
         return 0.0
     rates = machine.rates
-    rate = rates.gathered_words if work.sends_words else rates.gathered_bytes
+    by_words = work.sends_words and not work.sends_vectors
+    rate = rates.gathered_words if by_words else rates.gathered_bytes
     return rates.gather * work.meetings + work.sent_bytes / rate
 
 

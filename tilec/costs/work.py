@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import cached_property
 
-from tilec.hardware.ring_stages import sent_together
-from tilec.hardware.sizes import VECTOR_BYTES
+from tilec.hardware.ring_stages import sent_in_vectors, sent_together
+from tilec.hardware.sizes import VECTOR_BYTES, WARP_SIZE
 from tilec.hardware.tensor_memory import COLUMNS
 
 ALONE = (1, 1)
@@ -171,7 +171,7 @@ class Work:
     `again_bytes`: what a program without products has read in another loop before.
     `parts`: CTAs of a cluster that each sum a part of a program's loop (pass split-sums); each
     counts as a program. `sums`: 32-bit registers of each tile that they add up; `sends_words`:
-    whether these are sent word by word, since rows of what is stored run down columns of theirs.
+    whether few of these are sent word by word, since rows of what is stored run down their columns.
     `spread`: how many more or fewer programs may have work, where only memory says which.
     `access_bytes`: of a thread's accesses at most, as rows begin; `row_bytes`: of the rows of the
     largest tile that is loaded.
@@ -220,6 +220,11 @@ class Work:
     def meetings(self) -> int:
         """How often the CTAs that sum parts send some of them."""
         return 1 if self._sends_together else len(self.sums)
+
+    @property
+    def sends_vectors(self) -> bool:
+        """Whether threads send sums 16 bytes at a time."""
+        return all(sent_in_vectors(words // (self.warps * WARP_SIZE)) for words in self.sums)
 
     @property
     def parts_bytes(self) -> int:

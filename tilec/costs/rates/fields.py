@@ -63,8 +63,8 @@ class Rates:
     way to L2, a flag, its reader; `summed_bytes`: of partial sums that one multiprocessor waits
     for, reads and adds up in a microsecond. `gather`: that the CTAs which sum parts of a program's
     loop meet, before and behind what they send; `gathered_bytes`: of sums that each of them gets
-    and adds up in a microsecond, `gathered_words` where it gets them word by word, since rows of
-    the result run across the pairs of sums that a thread has. `lone_issue`: clocks for each
+    and adds up in a microsecond, `gathered_words` where it gets few of them word by word, since
+    rows of the result run across the pairs of sums that a thread has. `lone_issue`: clocks for each
     instruction in which a thread computes operands of products, of a program by itself: mostly one
     warp a scheduler, which waits for its own results. `prepared_overlap`: how much of that lies
     under products, 1 for nothing (the power of a norm).
