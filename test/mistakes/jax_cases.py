@@ -69,3 +69,15 @@ def function_for_a_kernel():
 @case
 def products_in_two_dtypes():
     tilec.jax.matmul(jnp.ones((3, 4), jnp.bfloat16), jnp.ones((4, 3)))
+
+
+@case
+def attention_as_jax_says_it():
+    q = jnp.ones((1, 2, 16, 32), jnp.float16)
+    tilec.jax.attention(q, q, q, is_causal=True)
+
+
+@case
+def attention_with_a_bias():
+    q = jnp.ones((1, 2, 16, 32), jnp.float16)
+    tilec.jax.attention(q, q, q, bias=q)

@@ -53,7 +53,7 @@ CASES = {
     "t = not (tl.load(v, 0, 16) > 0)": "help: `~` negates",
     "t = (1, 2)\n    for i in tl.range(2):\n        u = t[i]": "a loop over tl.static_range(n)",
     "tl.store(v, tl.zeros(4, tl.f32), 0)": "help: the order is array, offsets",
-    "t = tl.load(v, (0, n), 16)": "help: give them as a tuple, such as (0)",
+    "t = tl.load(v, (0, n), 16)": "help: give one number",
     "with open('x') as f:\n        pass": "'with' is for one role",
 }
 

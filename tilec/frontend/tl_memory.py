@@ -191,10 +191,10 @@ def _coordinates(frame: Frame, array: Array, values: Any, argument: str) -> tupl
     parts = (values,) if parts is None else parts
     if len(parts) != array.rank:
         what = "one offset" if argument == "offsets" else "one index"
-        example = ", ".join(["0"] * array.rank)
+        several = f"them as a tuple, such as ({', '.join(['0'] * array.rank)})"
         raise Mistake(
             f"expected {what} per dimension of '{array.name}' ({array.rank}), found {len(parts)}",
-            f"help: give them as a tuple, such as ({example})",
+            f"help: give {several if array.rank > 1 else 'one number'}",
             argument=argument,
         )
     return parts

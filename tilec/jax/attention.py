@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 
@@ -16,8 +16,15 @@ from tilec.jax.kernel_call import array_of, call
 from tilec.jax.shards import alike
 from tilec.messages.tracebacks import short_traceback
 from tilec.ops import attention_kernel, gradient_kernels
-from tilec.ops.attention_options import Options
+from tilec.ops.attention_options import ELSEWHERE, Options
 from tilec.ops.attention_plan import Plan, plan_attention
+from tilec.runtime.errors import ArgumentError
+
+_ELSEWHERE = {
+    name: ELSEWHERE[name]
+    for name in ("is_causal", "softmax_scale", "sm_scale", "window_size", "enable_gqa")
+}
+"""What other libraries' functions take and this one has, too, and what it is called."""
 
 
 @short_traceback
@@ -29,6 +36,7 @@ def attention(
     causal: bool = False,
     window: int | None = None,
     scale: float | None = None,
+    **others: NoReturn,
 ) -> Any:
     """`softmax(q @ k^T * scale) @ v`, as `tilec.ops.attention`, in `jax.jit` or outside.
 
@@ -36,6 +44,9 @@ def attention(
     element. The gradients take no memory beside the results and a number a query: scores are
     computed twice. ArgumentError, while JAX traces, names the argument that is wrong.
     """
+    for name in others:
+        known = _ELSEWHERE.get(name, "attention takes q, k, v, causal, window, scale")
+        raise ArgumentError(f"argument {name!r}: {known}")
     return _attend(*alike(q, k, v), Options(causal, window, scale))
 
 
