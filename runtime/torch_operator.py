@@ -189,7 +189,7 @@ def _name_of(target: Any) -> tuple[Any, ...]:
     one made from it; else this process and its number."""
     module, name = getattr(target, "__module__", ""), getattr(target, "__qualname__", "")
     try:
-        known = found_by_name(module, name)
+        known: Any = found_by_name(module, name)
     except ArgumentError:
         known = None
     if known is target:

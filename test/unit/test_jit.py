@@ -19,7 +19,8 @@ from target_names import MAIN
 import tilec
 import tilec.language as tl
 from tilec.call.dependencies import _file_states, compiler_digest, source_digest
-from tilec.call.jit import MOST_VARIANTS, Kernel
+from tilec.call.jit import Kernel
+from tilec.call.variants import MOST_VARIANTS
 from tilec.compile import compiler
 from tilec.examples.matmul import matmul
 from tilec.language.parameters import auto
@@ -251,7 +252,7 @@ def test_the_same_demands_at_a_call_find_what_they_compiled(compiled: list[Any])
     assert kernel.demanding(persistent=True) is not kernel.demanding(persistent=1)  # type: ignore[arg-type]
     for stages in range(2 * MOST_VARIANTS):
         kernel.demanding(settled=("x",) * stages)
-    assert len(kernel._others) == MOST_VARIANTS
+    assert len(vars(kernel)["variants"]) == MOST_VARIANTS
 
 
 def test_grid_override_and_missing_grid() -> None:

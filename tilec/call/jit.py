@@ -24,6 +24,7 @@ from tilec.call.shared_code import SharedCode
 from tilec.call.signature import add_promises
 from tilec.call.specialization import Specialization, specialize, specialize_for
 from tilec.call.tile_programs import TilePrograms
+from tilec.call.variants import demanded, variant
 from tilec.compile.dump_folder import DUMP, next_dump
 from tilec.costs.machine import machine_of, usual_machine
 from tilec.executable.kernel import LISTS, CompiledKernel, Grid, Parameter
@@ -39,7 +40,6 @@ from tilec.runtime.facts import reaches
 from tilec.runtime.launch_argument import RESERVED, bind, with_defaults
 from tilec.runtime.launcher import Launcher, listed_as, located
 from tilec.runtime.outside import Outside, is_same
-from tilec.runtime.traced_calls import TracedVariant, is_traced_call
 from tilec.terms.demands import NO_DEMANDS, Demands, check_names, explained
 
 if TYPE_CHECKING:
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from tilec.runtime.cuda.plan import Plan
 
 P = ParamSpec("P")
-MOST_VARIANTS = 64
-"""Kernels of other demands that one keeps; the one asked for first goes."""
 ArgumentSpec = str | Parameter
 GridRule = Callable[..., Any] | tuple[Any, ...] | int | None
 
@@ -98,7 +96,6 @@ class Kernel(Launcher, Generic[P]):
         self._programs = TilePrograms(fn, grid, self._demands)
         self._plain = tuple("array" if p.kind == "any" else p.kind for p in self.parameters)
         self._variants: dict[tuple[Kind, ...], tuple[CallForm, Launcher]] = {}
-        self._others: dict[str, Kernel[P]] = {}
         arguments = [parameter.launch_argument("array") for parameter in self.parameters]
         where = given_device(device)
         super().__init__(fn.__name__, arguments, self.resolve, where)
@@ -156,27 +153,11 @@ class Kernel(Launcher, Generic[P]):
     def demanding(self, **demands: Unpack[Demands]) -> Kernel[P]:
         """The same kernel with other demands, as `num_warps=8`; what is not named stays.
 
-        May stand where it is called, `kernel.demanding(num_warps=8)(x, y)`: the same demands give
-        the same object, which knows what it has compiled. ValueError for a name that no demand has.
+        The same object for the same demands. ValueError for a name that no demand has.
         """
-        if is_traced_call():
-            # Needs torch, which is optional; and Dynamo follows a statement, not importlib.
-            from tilec.runtime.torch_operator import variant_traced
+        return variant(self, demands)
 
-            return TracedVariant(variant_traced(self.number, tuple(demands.items())))  # type: ignore[return-value]
-        return self.demanded(demands)
-
-    def demanded(self, demands: Mapping[str, Any]) -> Kernel[P]:
-        """`demanding`, where nothing is traced."""
-        asked: Any = {**self._demands, **demands}
-        key = repr(sorted(asked.items()))  # in which True is not 1
-        found = self._others.get(key)
-        if found is None:
-            found = Kernel(self.fn, self.grid, device=self.device, **asked)
-            while len(self._others) >= MOST_VARIANTS:
-                self._others.pop(next(iter(self._others)), None)
-            self._others[key] = found
-        return found
+    demanded = demanded
 
     @short_traceback
     def check(self, *arguments: Any, **named: Any) -> None:
