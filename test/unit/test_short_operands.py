@@ -14,9 +14,7 @@ import tilec
 import tilec.language as tl
 from tilec.examples.running import poisoned
 
-OPERANDS = re.compile(
-    r"mma\.sync[\w.]*\.e[45]m[23]\.f32\s*\{[^}]*\},\s*\{([^}]*)\},\s*\{([^}]*)\}"
-)
+OPERANDS = re.compile(r"mma\.sync[\w.]*\.e[45]m[23]\.f32\s*\{[^}]*\},\s*\{([^}]*)\},\s*\{([^}]*)\}")
 DTYPES = {"f8e4m3": ml_dtypes.float8_e4m3fn, "f8e5m2": ml_dtypes.float8_e5m2}
 
 
