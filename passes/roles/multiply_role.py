@@ -108,7 +108,8 @@ def _products(loop: ir.Operation, copied: OpMap[ir.Operation]) -> Products | Non
     if len(waits) != len(commits):
         return None
     products = Products(loop, multiplies, commits, waits, [], [], copies)
-    if any(copied.get(alloc_of(v)) != loop for v in products.operands):
+    fills = [copied.get(alloc_of(v)) for v in products.operands]
+    if not all(fill is not None and fill == loop for fill in fills):
         return None
     return products if _find_sums(products) else None
 
