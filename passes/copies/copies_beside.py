@@ -103,9 +103,22 @@ def read_operands_back(loads: Iterable[Read], facts: Divisibility, context: Pass
         refused = any(why for _, why in planned)
         if refused or why_no_copy(load, uses, True, VECTOR_BYTES, "") is not None:
             continue
+        for fill in uses.fills:
+            _alone(fill, load)
         _read_back(_readers(load), _filled_first(load, uses.fills), load.operation.block)
         why = "registers read it there, too"
         context.report.add("asynchronous copy", load.operation, "by its product's buffer", why)
+
+
+def _alone(fill: Fill, load: tile.LoadOp) -> None:
+    """Leaves a fill the transposes on its way; who else reads one gets its own."""
+    reader = fill.store.operation
+    while (way := reader.operands[0].owner.operation) != load.operation:
+        others = [use for use in way.results[0].uses if use.owner.operation != reader]
+        if others:
+            with ir.InsertionPoint(behind(way)):
+                replace_uses(others, way.clone().results[0])
+        reader = way
 
 
 def _filled_first(load: tile.LoadOp, fills: Sequence[Fill]) -> ir.Value:

@@ -118,3 +118,31 @@ def test_two_products_of_one_tile(cluster: int, monkeypatch: pytest.MonkeyPatch)
     assert "side by side" in chosen(kernel, q, k, v, o)
     scores = q.astype(float) @ k.astype(float)
     np.testing.assert_array_equal(o, abs(scores) @ v.astype(float))
+
+
+@tilec.kernel(grid=lambda c: tl.cdiv(c.shape[0], 64))
+def transposed_and_compared(a: tl.array, b: tl.array, c: tl.array, most: tl.array):
+    """c = (b a)^T by tf32; most[i]: the greatest numbers of b's columns, by places in a block."""
+    m = tl.program_id(0) * 64
+    acc, top = tl.zeros((64, 16), tl.f32), tl.zeros(32, tl.f32)
+    for k in tl.range(0, a.shape[0], 32):
+        halves = tl.load(a, (k, m), (16, 64)), tl.load(a, (k + 16, m), (16, 64))
+        y = tl.load(b, (0, k), (16, 32)).T
+        acc = tl.dot(tl.cat(halves, axis=0).T, y, acc, precision="tf32")
+        top = tl.maximum(top, tl.max(y, axis=1))
+    tl.store(c, (m, 0), acc)
+    tl.store(most, (tl.program_id(0), 0), top, dims=(1,))
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a"])
+def test_threads_read_the_transpose_that_is_multiplied(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The buffer holds the transpose; threads read the tile there, and transpose it themselves."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    a, b = small(160, 136).astype(np.float32), small(16, 160).astype(np.float32)
+    c, most = np.full((136, 16), np.nan, np.float32), np.full((3, 32), np.nan, np.float32)
+    transposed_and_compared.check(a, b, c, most)
+    np.testing.assert_array_equal(c, (b @ a).T)
+    expected = np.maximum(b.reshape(16, 5, 32).max(axis=(0, 1)), 0)
+    np.testing.assert_array_equal(most, np.broadcast_to(expected, (3, 32)))
