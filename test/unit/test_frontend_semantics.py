@@ -440,3 +440,17 @@ def test_approximations() -> None:
     for name, row in zip(names, out, strict=False):
         want = 1 / np.sqrt(x) if name == "rsqrt" else getattr(np, name)(x)
         np.testing.assert_allclose(row, want, rtol=1e-3, err_msg=name)
+
+
+def test_gates_divide_as_quotients_do() -> None:
+    """A correctly rounded quotient of f32 branches in each element, around a call."""
+
+    @tilec.kernel(grid=lambda x: 1)
+    def gates(x: tl.array, y: tl.array):
+        v = tl.load(x, 0, 64)
+        tl.store(y, 0, tl.sigmoid(v) + tl.silu(v))
+
+    ptx = gates.compile(["x:f32[?]", "y:f32[?]"], target="sm_90a").ptx
+    assert "div.full.f32" in ptx
+    assert "rcp.rn" not in ptx
+    assert "div.rn" not in ptx

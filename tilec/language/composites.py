@@ -29,8 +29,10 @@ def cdiv(x: Number, y: Number) -> Any:
 
 
 def sigmoid(x: Number, approx: bool = False) -> Tile:
-    """1 / (1 + exp(-x))."""
-    return arithmetic.div(1.0, 1.0 + arithmetic.exp(-x, approx=approx), approx=approx)
+    """1 / (1 + exp(-x)), divided as `/` does: a correctly rounded quotient of `f32` branches in
+    each element, and exp rounds more than it saves."""
+    below = 1.0 + arithmetic.exp(-x, approx=approx)
+    return arithmetic.div(1.0, below, approx=True) if approx else 1.0 / below
 
 
 def silu(x: Number, approx: bool = False) -> Tile:
