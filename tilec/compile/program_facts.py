@@ -28,6 +28,7 @@ from tilec.passes.demands.kernels import few_of, programs_per_sm
 from tilec.passes.layouts.components import depth_factor
 from tilec.passes.layouts.op_costs import issue_slots
 from tilec.passes.layouts.product_rows import keeps_rows, reduces_columns, reduces_rhs
+from tilec.passes.programs.packing import why_alone
 from tilec.passes.rewriting.loops import innermost_loop
 from tilec.passes.rewriting.walk import all_ops, find_ops
 from tilec.passes.rows.stripes import count_stripes
@@ -240,7 +241,8 @@ class ProgramFacts:
     (`passes/rows/stripes.py`). `is_few`: whether launches have few programs. `gathered`: accesses
     of gathers that no loop repeats, each of a run of neighbours. `alone`: elements of the largest
     tile in memory, if they come one by one and are no words, `apart` of the largest that is loaded
-    from places apart. `is_crowded`: whether it is for launches of many programs."""
+    from places apart. `is_crowded`: whether it is for launches of many programs, `may_pack` whether
+    those of one warp may share a CTA (pass pack-programs)."""
 
     stripes: int
     is_few: bool = False
@@ -254,6 +256,12 @@ class ProgramFacts:
     alone: int = 0
     apart: int = 0
     is_crowded: bool = False
+    may_pack: bool = False
+
+    @property
+    def packs_crowds(self) -> bool:
+        """Whether it is one of many that may share CTAs."""
+        return self.is_crowded and self.may_pack and self.stripes == 1
 
     @property
     def parts(self) -> tuple[Products | Results | Accesses | Reductions | Exchanges, ...]:
@@ -312,6 +320,7 @@ def facts_of(function: ir.Operation, target: Target) -> ProgramFacts:
     """Says what a program of a kernel does."""
     program = ProgramFacts(count_stripes(function, target, 1)[0], bool(few_of(function)))
     program.is_crowded = programs_per_sm(function) > split_edges.MANY
+    program.may_pack = why_alone(function) is None
     for op in all_ops(function):
         view = op.opview
         for part in program.parts:

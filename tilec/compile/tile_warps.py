@@ -56,6 +56,10 @@ APART_PER_THREAD = 4
 convolution of four taps, 22 x 4096, 81 x 4096 and 128 x 5120 channels of bf16, 2.1 us for 2.2, 5.1
 for 5.3 and 8.8 for 9.0; pixels of 3 bytes into planes, 8 x 277917, 8 x 62596 and 48136, 8.6 for
 8.8, 2.6 for 2.9 and 1.16 for 1.18 (H200)."""
+PACKED, PACKED_PER_THREAD = 2, 16
+"""Warps of a program that has one in launches of many, which share CTAs then, if it has no more
+elements a thread: a multiprocessor takes 80 ns to begin a CTA (`passes/pack_programs.py`), in which
+it moves 2.9 KB at an H200's 4.8 TB/s, as much as two warps of such programs do."""
 GATHERED_PER_THREAD = 16
 """Accesses of gathers of a thread at most where no threads meet, each an element or a run: more
 wait for each other, and for their addresses. Pooling in tiles of 512, nine gathers of f16 an
@@ -146,7 +150,10 @@ def elementwise(program: ProgramFacts, lanes: int) -> Wanted | None:
     busy = max(busy, power_below(program.gathered // (GATHERED_PER_THREAD * lanes)))
     for loaded, most in ((program.alone, ALONE_PER_THREAD), (program.apart, APART_PER_THREAD)):
         busy = max(busy, power_above(-(-loaded // (most * lanes))))
-    return _held(program, wanted._replace(warps=max(busy, wanted.warps)), lanes)
+    warps = max(busy, wanted.warps)
+    if program.packs_crowds and power_below(warps) == PACKED:
+        warps = 1 if program.elements <= PACKED_PER_THREAD * lanes else warps
+    return _held(program, wanted._replace(warps=warps), lanes)
 
 
 def _repeats_parts(program: ProgramFacts) -> bool:
