@@ -95,18 +95,22 @@ def sobel(x, y, BM: tl.const = tl.auto, BN: tl.const = tl.auto):
     tl.store(y, (m, n), tl.sqrt(across * across + down * down).to(y.dtype))
 
 
-@tilec.kernel(grid=lambda x, BN: (tl.cdiv(x.shape[3], BN), x.shape[1], x.shape[0]))
+def _places(x, BW, BN):
+    return tl.cdiv(x.shape[2], BW), x.shape[1], x.shape[0] * tl.cdiv(x.shape[3], BN)
+
+
+@tilec.kernel(grid=_places)
 def filter_channels(x, weight, y, BW: tl.const, BN: tl.const = 64):
-    """A 3 x 3 filter a channel of x (images, height, width, channels), BW places at a time."""
-    c, h, b = tl.program_id(0) * BN, tl.program_id(1), tl.program_id(2)
-    for w in tl.range(0, x.shape[2], BW):
-        total = tl.zeros((BW, BN), tl.f32)
-        for i in tl.static_range(3):
-            for j in tl.static_range(3):
-                v = tl.load(x, (b, h + i - 1, w + j - 1, c), (1, BW, BN)).to(tl.f32)
-                f = tl.load(weight, (i, j, c), (1, 1, BN)).to(tl.f32)
-                total += tl.reshape(v * f, (BW, BN))
-        tl.store(y, (b, h, w, c), total[None, None].to(y.dtype))
+    """A 3 x 3 filter a channel of x (images, height, width, channels)."""
+    w, h, blocks = tl.program_id(0) * BW, tl.program_id(1), tl.cdiv(x.shape[3], BN)
+    b, c = tl.program_id(2) // blocks, tl.program_id(2) % blocks * BN
+    total = tl.zeros((BW, BN), tl.f32)
+    for i in tl.static_range(3):
+        for j in tl.static_range(3):
+            v = tl.load(x, (b, h + i - 1, w + j - 1, c), (1, BW, BN)).to(tl.f32)
+            f = tl.load(weight, (i, j, c), (1, 1, BN)).to(tl.f32)
+            total += tl.reshape(v * f, (BW, BN))
+    tl.store(y, (b, h, w, c), total[None, None].to(y.dtype))
 
 
 @tilec.kernel(grid=lambda y, B: (tl.cdiv(y.shape[2], B), y.shape[1], y.shape[0]))
