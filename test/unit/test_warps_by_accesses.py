@@ -39,6 +39,34 @@ def test_accesses_of_a_thread(dtype: str, taps: int, apart: int, warps: int) -> 
     assert kernel.threads == 32 * warps
 
 
+@pytest.mark.parametrize(("elements", "warps"), [(2**14, 2), (2**22, 8)])
+def test_many_small_programs_share_ctas(elements: int, warps: int) -> None:
+    """Of two warps if there are few, of one, eight in a CTA, if there are many."""
+    arrays, constants = ["x:f16[?:8]", "y:f16[?:8]"], {"TAPS": 1, "APART": 3}
+    sizes = {"x": (3 * elements,), "y": (elements,)}
+    kernel = spread.compile(arrays, constants, target="sm_90a", sizes=sizes)
+    assert kernel.threads == 32 * warps
+    assert kernel.programs_per_cta == (8 if warps == 8 else 1)
+
+
+@tilec.kernel(grid=lambda y, BM: tl.cdiv(y.shape[0], BM))
+def near(x: tl.array, y: tl.array, RECURS: tl.const, BM: tl.const = 32, BN: tl.const = 64):
+    """y[i]: how near all of x are to x[i]."""
+    m = tl.program_id(0) * BM
+    at, total = tl.load(x, m, BM)[:, None], tl.zeros((BM, BN), tl.f32)
+    for n in tl.range(0, x.shape[0], BN):
+        apart = at - tl.load(x, n, BN)[None, :]
+        total = total * 0.5 + apart if RECURS else total + apart * apart
+    tl.store(y, m, tl.sum(total, 1))
+
+
+@pytest.mark.parametrize(("recurs", "warps"), [(False, 4), (True, 16)])
+def test_sums_of_pairs(recurs: bool, warps: int) -> None:
+    """What is only added to waits for nothing: fewer threads load rows and columns."""
+    kernel = near.compile(["x:f32[?]", "y:f32[?]"], {"RECURS": recurs}, target="sm_90a")
+    assert kernel.threads == 32 * warps
+
+
 @tilec.kernel(grid=lambda x, BM, BN: (tl.cdiv(x.shape[0], BM), tl.cdiv(x.shape[1], BN)))
 def scaled(
     x: tl.array, parts: tl.array, y: tl.array, PARTS: tl.const, BM: tl.const = 16, BN: tl.const = 64
