@@ -9,7 +9,8 @@ After:    %t = "tile.load"(%logs, %m)   %s = "gpu_tile.alloc"()   "gpu_tile.buff
 A tensor copy takes the place of load and store then (`tensor_copies`): a load would be waited for
 in each iteration, and a conversion across warps would have all of them meet twice. Each reader
 takes the tile from the buffer in the layout that it wants, where it wants it. Of an operand it is
-the product's own buffer, and so of fragments.
+the product's own buffer, and so of fragments. What warps would like best in padded rows (a bias of
+the scores of attention) lies in panels as the copy engine writes them, if two slots of all fit.
 Does not handle: other tiles of more than a part of what the products read, which would take slots
 of their ring; what no tensor copy brings (a length that is no whole 16 bytes).
 """
@@ -31,19 +32,23 @@ from tilec.dialects.gpu_tile import (
     TransposeViewOp,
 )
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
-from tilec.dialects.types import is_tile
+from tilec.dialects.types import element, is_tile, shape
+from tilec.hardware.ring_stages import around_ring
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
+from tilec.passes.analysis.placement import shared_bytes
+from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.buffer_fills import Fill, Read, uses_of, why_no_copy
 from tilec.passes.copies.tensor_copies import TensorCopy, plan_tensor_copy, why_no_tensor_copy
+from tilec.passes.dots.operand_buffers import operand_layout, swizzle_bytes
 from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.rewriting.buffers import stored
 from tilec.passes.rewriting.loops import behind, first_in
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.refusals import attempt
 from tilec.passes.rewriting.values import replace_uses
-from tilec.passes.rewriting.walk import is_of, uses_behind
+from tilec.passes.rewriting.walk import is_of, kernel_of, uses_behind
 
 SMALL_PART = 8
 """All such tiles of a block take at most an eighth of what its products read: a slot in eight. Logs
@@ -69,8 +74,14 @@ def plan_copies_beside(
         buffer = _buffer_for(view)
         is_small = buffer.size_bytes <= room
         is_wanted = is_small or _becomes_operand(view)
-        if not is_wanted or _why_not(view, buffer, facts, context) is not None:
+        if not is_wanted:
             continue
+        if _why_not(view, buffer, facts, context) is not None:
+            buffer = _panels_for(view)
+            if not buffer or _why_not(view, buffer, facts, context) is not None:
+                continue
+            if not _two_fit([*copies, *found], buffer, context):
+                continue
         store = _through_buffer(view, buffer)
         planned = plan_tensor_copy(view, store, tuple(view.dims), facts, context)
         room -= planned.bytes if is_small else 0
@@ -142,6 +153,23 @@ def _filled_first(load: tile.LoadOp, fills: Sequence[Fill]) -> ir.Value:
 def _buffer_for(load: tile.LoadOp) -> BufferType:
     """Where the tile lies as its readers like it best."""
     return buffer_for(load.result, *(layout_of(value) for value, _ in _readers(load)))
+
+
+def _panels_for(load: tile.LoadOp) -> BufferType | None:
+    """Where a matrix lies as the copy engine writes it, its rows' 16 bytes in other banks each;
+    None of what has no such rows."""
+    sizes, row = shape(load.result), contiguous_dim(load.src, load.dims)
+    if len(sizes) != 2 or row is None or not swizzle_bytes(sizes[row], element(load.result)):
+        return None
+    return BufferType.of(load.result, operand_layout(sizes, element(load.result), row))
+
+
+def _two_fit(copies: Sequence[TensorCopy], buffer: BufferType, context: PassContext) -> bool:
+    """Whether shared memory holds what the copies bring twice, with such a buffer beside it."""
+    filled = OpSet(copy.store.dst.owner for copy in copies)
+    slot = sum(copy.bytes for copy in copies) + buffer.slot_bytes
+    rest = shared_bytes(kernel_of(copies[0].load.operation), without=filled)
+    return rest + 2 * slot + around_ring() <= context.target.shared_bytes
 
 
 def _becomes_operand(load: tile.LoadOp) -> bool:
