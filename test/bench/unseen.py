@@ -6,7 +6,8 @@ Kinds (`unseen_*_cases.py`) say what each computes; sizes are drawn by the seed.
 fills the compilers' caches, in processes side by side; without it each case is compared with
 float64 on fresh random data, with poisoned outputs, then timed: tilec untuned, Triton the best of
 its configurations, in turns. TILEC_TREE may name another checkout, whose compiler is timed.
-Prints a line a case, the worst first, with tilec's plan; the record goes to `--out`.
+`--tiles` times tilec with these constants, too; `--best-of RECORD` of Triton only what was fastest
+there. Prints a line a case, the worst first; the record, with tilec's plan, goes to `--out`.
 `--device cpu`: tilec's compiler alone.
 """
 
@@ -14,10 +15,13 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import json
 import math
 import os
 import sys
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,19 +56,36 @@ def cases(seed: int, count: int, only: list[str]) -> list[tuple[Kind, Sizes, int
     ]
 
 
-def compile_case(kind: Kind, sizes: Sizes, seed: int, device: str) -> list[str]:
+def candidates(
+    kind: Kind, sizes: Sizes, tiles: Sequence[str], rivals: Sequence[str] | None
+) -> dict[str, Callable[[Tensors], Any]]:
+    """What makes launches of tensors, by label: tilec as it is, and with constants such as "BM=64
+    BN=64"; Triton's configurations, or those of the labels `rivals`."""
+    found: dict[str, Callable[[Tensors], Any]] = {"tilec": lambda t: kind.launches(t, sizes)}
+    for text in tiles:
+        given = {name: int(size) for name, size in (one.split("=") for one in text.split())}
+        found[f"tilec {text}"] = lambda t, g=given: [
+            replace(launch, constants={**launch.constants, **g})
+            for launch in kind.launches(t, sizes)
+        ]
+    for config in kind.configurations(sizes):
+        label = " ".join(f"{k}={v}" for k, v in config.items())
+        if rivals is None or label in rivals:
+            found[label] = lambda t, c=config: kind.rivals(t, sizes, c)
+    return found
+
+
+def compile_case(
+    kind: Kind, sizes: Sizes, seed: int, device: str, tiles: Sequence[str] = ()
+) -> list[str]:
     """What went wrong."""
     wrong = []
     tensors = kind.tensors(Maker(device, seed), sizes)
-    launches = [("tilec", lambda: kind.launches(tensors, sizes))]
-    if device == "cuda":
-        for config in kind.configurations(sizes):
-            launches.append((str(config), lambda c=config: kind.rivals(tensors, sizes, c)))
-    for name, made in launches:
+    for name, make in candidates(kind, sizes, tiles, None if device == "cuda" else ()).items():
         try:
-            for launch in made():
+            for launch in make(tensors):
                 launch.compile()
-                if name == "tilec" and device == "cuda":
+                if launch.grid is None and device == "cuda":
                     launch.run()  # the driver keeps the machine code
         except Exception as error:
             wrong.append(f"{kind.label(sizes)}: {name}: {type(error).__name__}: {str(error)[:300]}")
@@ -93,7 +114,14 @@ def poison(tensors: Tensors, fresh: Tensors) -> None:
         tensors[name].view(torch.uint8).copy_(made.view(torch.uint8))
 
 
-def measure(kind: Kind, sizes: Sizes, seed: int, budget_ms: float) -> dict[str, Any]:
+def measure(
+    kind: Kind,
+    sizes: Sizes,
+    seed: int,
+    budget_ms: float,
+    tiles: Sequence[str] = (),
+    rivals: Sequence[str] | None = None,
+) -> dict[str, Any]:
     """A record: microseconds of tilec and of Triton's configurations, the plan, what failed."""
     from timing import CudaClock, time_peers
 
@@ -110,12 +138,8 @@ def measure(kind: Kind, sizes: Sizes, seed: int, budget_ms: float) -> dict[str, 
         for name, tensor in tensors.items()
         if name in kind.added or id(tensor) in maker.filled
     }
-    makers: dict[str, Any] = {"tilec": lambda t: kind.launches(t, sizes)}
-    for config in kind.configurations(sizes):
-        label = " ".join(f"{k}={v}" for k, v in config.items())
-        makers[label] = lambda t, c=config: kind.rivals(t, sizes, c)
     peers, failed = {}, {}
-    for label, make in makers.items():
+    for label, make in candidates(kind, sizes, tiles, rivals).items():
         poison(tensors, fresh)
         try:
             run_all(make(tensors))
@@ -130,14 +154,16 @@ def measure(kind: Kind, sizes: Sizes, seed: int, budget_ms: float) -> dict[str, 
         peers[label] = lambda i, m=made: run_all(m[i])
     del expected
     us: dict[str, float] = {}
+    all_of_them: dict[str, float] = {}
     if peers:
         about = {"sets": count, "budget_ms": budget_ms}
         screened = time_peers(peers, CudaClock(), least_rounds=3, most_rounds=6, **about)
-        rivals = sorted((t.us, n) for n, t in screened.items() if n != "tilec")
-        last = {n: peers[n] for n in ["tilec", *(n for _, n in rivals[:2])] if n in peers}
+        others = sorted((t.us, n) for n, t in screened.items() if not n.startswith("tilec"))
+        last = {n: peers[n] for n in ["tilec", *(n for _, n in others[:2])] if n in peers}
         timed = time_peers(last, CudaClock(), least_rounds=7, **about)
         us = {name: round(t.us, 2) for name, t in timed.items()}
-    record = {"case": kind.label(sizes), "us": us, "failed": failed}
+        all_of_them = {name: round(t.us, 2) for name, t in screened.items()}
+    record = {"case": kind.label(sizes), "us": us, "screened": all_of_them, "failed": failed}
     return record | {"plan": plan(kind.launches(tensors, sizes))}
 
 
@@ -161,21 +187,34 @@ def main() -> int:
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--processes", type=int, default=6)
     parser.add_argument("--budget-ms", type=float, default=60)
+    parser.add_argument("--tiles", nargs="+", default=[], help='constants, as "BM=64 BN=64"')
+    parser.add_argument("--best-of", type=Path, help="a record: of Triton what was fastest there")
     parser.add_argument("--out", type=Path, default=Path("unseen.json"))
     options = parser.parse_args()
     drawn = cases(options.seed, options.each, options.only)
     if options.compile or options.device == "cpu":
         return compile_all(drawn, options)
     records = []
+    best = fastest(options.best_of) if options.best_of else {}
     for kind, sizes, seed in drawn:
+        about = (options.budget_ms, options.tiles, best.get(kind.label(sizes)))
         try:
-            records.append(measure(kind, sizes, seed, options.budget_ms))
+            records.append(measure(kind, sizes, seed, *about))
         except Exception as error:
             records.append({"case": kind.label(sizes), "us": {}, "failed": {"all": repr(error)}})
         torch.cuda.empty_cache()
         options.out.write_text(record_text({"versions": versions(), "records": records}) + "\n")
     print("\n".join(shown(records)))
     return 0
+
+
+def fastest(record: Path) -> dict[str, list[str]]:
+    """Of each case of a record Triton's fastest configuration."""
+    found = {}
+    for one in json.loads(record.read_text())["records"]:
+        rivals = {name: us for name, us in one["us"].items() if not name.startswith("tilec")}
+        found[one["case"]] = [min(rivals, key=lambda name: rivals[name])] if rivals else []
+    return found
 
 
 def compile_all(drawn: list[tuple[Kind, Sizes, int]], options: argparse.Namespace) -> int:
@@ -185,17 +224,18 @@ def compile_all(drawn: list[tuple[Kind, Sizes, int]], options: argparse.Namespac
     for one in drawn:
         by_kind.setdefault(one[0].name, []).append((one[0].name, *one[1:]))
     with concurrent.futures.ProcessPoolExecutor(options.processes, context) as pool:
-        jobs = [pool.submit(compile_kind, some, options.device) for some in by_kind.values()]
+        about = (options.device, options.tiles)
+        jobs = [pool.submit(compile_kind, some, *about) for some in by_kind.values()]
         for job in concurrent.futures.as_completed(jobs):
             print("\n".join(job.result()), flush=True)
     return 0
 
 
-def compile_kind(some: list[Any], device: str) -> list[str]:
+def compile_kind(some: list[Any], device: str, tiles: Sequence[str]) -> list[str]:
     """What went wrong with the cases of a kind."""
     start, lines = time.monotonic(), []
     for name, sizes, seed in some:
-        lines += compile_case(KINDS[name], sizes, seed, device)
+        lines += compile_case(KINDS[name], sizes, seed, device, tiles)
     return [*lines, f"{some[0][0]}: {time.monotonic() - start:.0f} s"]
 
 
@@ -204,7 +244,7 @@ def shown(records: list[dict[str, Any]]) -> list[str]:
     rows = []
     for record in records:
         us = record["us"]
-        rivals = [(v, k) for k, v in us.items() if k != "tilec"]
+        rivals = [(v, k) for k, v in us.items() if not k.startswith("tilec")]
         if "tilec" in us and rivals:
             best, label = min(rivals)
             rows.append((best / us["tilec"], record, best, label))

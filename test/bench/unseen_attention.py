@@ -13,14 +13,14 @@ LOG2_E = 1.4426950408889634
 @tilec.kernel(grid=lambda q, BM: (tl.cdiv(q.shape[2], BM), q.shape[1], q.shape[0]))
 def biased_attention(
     q: tl.array, k: tl.array, v: tl.array, bias: tl.array, o: tl.array, scale: float, D: tl.const,
-    BM: tl.const = tl.auto, BN: tl.const = tl.auto,
+    BM: tl.const = tl.auto, BN: tl.const = tl.auto, STAGES: tl.const = None,
 ):  # fmt: skip
     """softmax(q k^T scale + bias) v; bias (heads, queries, keys)."""
     m, h, b = tl.program_id(0) * BM, tl.program_id(1), tl.program_id(2)
     query = tl.load(q, (b, h, m, 0), (BM, D))
     high, total = tl.full((BM,), -tl.inf, tl.f32), tl.zeros((BM,), tl.f32)
     acc = tl.zeros((BM, D), tl.f32)
-    for n in tl.range(0, k.shape[2], BN):
+    for n in tl.range(0, k.shape[2], BN, stages=STAGES):
         s = tl.dot(query, tl.load(k, (b, h, n, 0), (BN, D)).T) * scale
         s += tl.load(bias, (h, m, n), (BM, BN)).to(tl.f32)
         s = tl.where(n + tl.arange(BN)[None, :] < k.shape[2], s, -tl.inf)
@@ -36,7 +36,7 @@ def biased_attention(
 @tilec.kernel(grid=lambda q, BM: (tl.cdiv(q.shape[1], BM), q.shape[2], q.shape[0]))
 def slanted_attention(
     q: tl.array, k: tl.array, v: tl.array, slopes: tl.array, o: tl.array, scale: float,
-    D: tl.const, BM: tl.const = tl.auto, BN: tl.const = tl.auto,
+    D: tl.const, BM: tl.const = tl.auto, BN: tl.const = tl.auto, STAGES: tl.const = None,
 ):  # fmt: skip
     """Causal, with ALiBi's slopes; arrays are (batch, length, heads, D)."""
     m, h, b = tl.program_id(0) * BM, tl.program_id(1), tl.program_id(2)
@@ -44,7 +44,7 @@ def slanted_attention(
     slope = tl.load(slopes, h, ())
     high, total = tl.full((BM,), -tl.inf, tl.f32), tl.zeros((BM,), tl.f32)
     acc, row = tl.zeros((BM, D), tl.f32), m + tl.arange(BM)[:, None]
-    for n in tl.range(0, tl.minimum(m + BM, k.shape[1]), BN):
+    for n in tl.range(0, tl.minimum(m + BM, k.shape[1]), BN, stages=STAGES):
         column = n + tl.arange(BN)[None, :]
         s = tl.dot(query, tl.load(k, (b, n, h, 0), (BN, D), dims=(1, 3)).T) * scale
         s += slope * (column - row).to(tl.f32)
@@ -61,7 +61,7 @@ def slanted_attention(
 @tilec.kernel(grid=lambda qkv, BM: (tl.cdiv(qkv.shape[1], BM), qkv.shape[3], qkv.shape[0]))
 def near_attention(
     qkv: tl.array, o: tl.array, scale: float, window: int, D: tl.const,
-    BM: tl.const = tl.auto, BN: tl.const = tl.auto,
+    BM: tl.const = tl.auto, BN: tl.const = tl.auto, STAGES: tl.const = None,
 ):  # fmt: skip
     """Each query sees itself and `window` keys before; qkv (batch, length, 3, heads, D)."""
     m, h, b = tl.program_id(0) * BM, tl.program_id(1), tl.program_id(2)
@@ -69,7 +69,7 @@ def near_attention(
     high, total = tl.full((BM,), -1e30, tl.f32), tl.zeros((BM,), tl.f32)
     acc, row = tl.zeros((BM, D), tl.f32), m + tl.arange(BM)[:, None]
     start = tl.maximum(m - window, 0) // BN * BN
-    for n in tl.range(start, tl.minimum(m + BM, qkv.shape[1]), BN):
+    for n in tl.range(start, tl.minimum(m + BM, qkv.shape[1]), BN, stages=STAGES):
         column = n + tl.arange(BN)[None, :]
         key = tl.load(qkv, (b, n, 1, h, 0), (BN, D), dims=(1, 4))
         s = tl.dot(query, key.T) * (scale * LOG2_E)

@@ -108,13 +108,13 @@ def shifted_products(
 @tilec.kernel(grid=lambda x, BM: tl.cdiv(x.shape[0], BM))
 def smoothed_values(
     x: tl.array, z: tl.array, v: tl.array, y: tl.array, gamma: float, D: tl.const,
-    BM: tl.const = tl.auto, BN: tl.const = tl.auto,
+    BM: tl.const = tl.auto, BN: tl.const = tl.auto, STAGES: tl.const = None,
 ):  # fmt: skip
     """y[i]: the sum over j of exp(-gamma |x[i] - z[j]|^2) v[j]; f32 by tf32."""
     m = tl.program_id(0) * BM
     point, total = tl.load(x, (m, 0), (BM, D)), tl.zeros((BM,), tl.f32)
     own = tl.sum(point * point, 1)
-    for n in tl.range(0, z.shape[0], BN):
+    for n in tl.range(0, z.shape[0], BN, stages=STAGES):
         other = tl.load(z, (n, 0), (BN, D))
         far = own[:, None] + tl.sum(other * other, 1)[None, :]
         far -= 2.0 * tl.dot(point, other.T, precision="tf32")
@@ -126,14 +126,14 @@ def smoothed_values(
 @tilec.kernel(grid=lambda x, BM: tl.cdiv(x.shape[0], BM))
 def contrastive_loss(
     x: tl.array, loss: tl.array, factor: float, D: tl.const,
-    BM: tl.const = tl.auto, BN: tl.const = tl.auto,
+    BM: tl.const = tl.auto, BN: tl.const = tl.auto, STAGES: tl.const = None,
 ):  # fmt: skip
     """Rows 2 i and 2 i + 1 are a pair: -log softmax of each among all others, factor x x^T."""
     m = tl.program_id(0) * BM
     own, row = tl.load(x, (m, 0), (BM, D)), m + tl.arange(BM)[:, None]
     high, total = tl.full((BM,), -1e30, tl.f32), tl.zeros((BM,), tl.f32)
     pair = tl.zeros((BM,), tl.f32)
-    for n in tl.range(0, x.shape[0], BN):
+    for n in tl.range(0, x.shape[0], BN, stages=STAGES):
         column = n + tl.arange(BN)[None, :]
         s = tl.dot(own, tl.load(x, (n, 0), (BN, D)).T) * factor
         pair += tl.sum(tl.where(column == (row ^ 1), s, 0.0), 1)
