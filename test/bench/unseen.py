@@ -7,8 +7,8 @@ fills the compilers' caches, in processes side by side; without it each case is 
 float64 on fresh random data, with poisoned outputs, then timed: tilec untuned, Triton the best of
 its configurations, in turns. TILEC_TREE may name another checkout, whose compiler is timed.
 `--tiles` times tilec with these constants, too; `--best-of RECORD` of Triton only what was fastest
-there. Prints a line a case, the worst first; the record, with tilec's plan, goes to `--out`.
-`--device cpu`: tilec's compiler alone.
+there, and compiles none. Prints a line a case, the worst first; the record, with tilec's plan, goes
+to `--out`. `--more NAME...`: three times as many of these. `--device cpu`: tilec's compiler alone.
 """
 
 from __future__ import annotations
@@ -45,14 +45,17 @@ KINDS = {
 SETS_BYTES, MOST_SETS = 256_000_000, 24
 
 
-def cases(seed: int, count: int, only: list[str]) -> list[tuple[Kind, Sizes, int]]:
-    """`count` of each kind, and the seed of their data."""
+def cases(
+    seed: int, count: int, only: Sequence[str], more: Sequence[str] = ()
+) -> list[tuple[Kind, Sizes, int]]:
+    """`count` of each kind, three times as many of those named `more`, and the seed of their
+    data."""
     sources = [Source(seed * 1000 + number, small=False) for number in range(len(KINDS))]
     return [
         (kind, kind.draw(source), seed * 1000 + number * 10 + turn)
-        for turn in range(count)
+        for turn in range(3 * count)
         for number, (kind, source) in enumerate(zip(KINDS.values(), sources, strict=True))
-        if not only or kind.name in only
+        if (not only or kind.name in only) and (turn < count or kind.name in more)
     ]
 
 
@@ -76,12 +79,12 @@ def candidates(
 
 
 def compile_case(
-    kind: Kind, sizes: Sizes, seed: int, device: str, tiles: Sequence[str] = ()
+    kind: Kind, sizes: Sizes, seed: int, device: str, tiles: Sequence[str], *, alone: bool
 ) -> list[str]:
     """What went wrong."""
     wrong = []
     tensors = kind.tensors(Maker(device, seed), sizes)
-    for name, make in candidates(kind, sizes, tiles, None if device == "cuda" else ()).items():
+    for name, make in candidates(kind, sizes, tiles, () if alone else None).items():
         try:
             for launch in make(tensors):
                 launch.compile()
@@ -183,6 +186,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--each", type=int, default=2, help="cases of a kind")
     parser.add_argument("--only", nargs="+", default=[], choices=list(KINDS), metavar="NAME")
+    parser.add_argument("--more", nargs="+", default=[], choices=list(KINDS), metavar="NAME")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--processes", type=int, default=6)
@@ -191,7 +195,7 @@ def main() -> int:
     parser.add_argument("--best-of", type=Path, help="a record: of Triton what was fastest there")
     parser.add_argument("--out", type=Path, default=Path("unseen.json"))
     options = parser.parse_args()
-    drawn = cases(options.seed, options.each, options.only)
+    drawn = cases(options.seed, options.each, options.only, options.more)
     if options.compile or options.device == "cpu":
         return compile_all(drawn, options)
     records = []
@@ -224,18 +228,19 @@ def compile_all(drawn: list[tuple[Kind, Sizes, int]], options: argparse.Namespac
     for one in drawn:
         by_kind.setdefault(one[0].name, []).append((one[0].name, *one[1:]))
     with concurrent.futures.ProcessPoolExecutor(options.processes, context) as pool:
-        about = (options.device, options.tiles)
+        alone = options.device == "cpu" or options.best_of is not None
+        about = (options.device, options.tiles, alone)
         jobs = [pool.submit(compile_kind, some, *about) for some in by_kind.values()]
         for job in concurrent.futures.as_completed(jobs):
             print("\n".join(job.result()), flush=True)
     return 0
 
 
-def compile_kind(some: list[Any], device: str, tiles: Sequence[str]) -> list[str]:
+def compile_kind(some: list[Any], device: str, tiles: Sequence[str], alone: bool) -> list[str]:
     """What went wrong with the cases of a kind."""
     start, lines = time.monotonic(), []
     for name, sizes, seed in some:
-        lines += compile_case(KINDS[name], sizes, seed, device, tiles)
+        lines += compile_case(KINDS[name], sizes, seed, device, tiles, alone=alone)
     return [*lines, f"{some[0][0]}: {time.monotonic() - start:.0f} s"]
 
 
