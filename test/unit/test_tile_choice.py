@@ -357,6 +357,24 @@ def test_few_programs_of_a_short_k_fill_multiprocessors_by_deeper_slots() -> Non
     assert not HOPPER.target.fits_twice(shared)
 
 
+def test_rings_that_a_role_of_threads_fills_are_as_full() -> None:
+    """tf32 whose operands both lie across k; but no slot is deeper than a short k, which threads
+    would fill with zeros."""
+    across = Memory(0, 128), Memory(1, 128)
+    found = tiles(532, 64, 58, dtype=tl.f32, memories=across)
+    work = work_of(
+        Product(532, 64, 58, 1, "tf32", 4, *across),
+        (found.rows, found.columns, found.depth),
+        1,
+        ALONE,
+        HOPPER,
+        found.stages,
+    )
+    assert work.loops[0].way is Way.THREADS
+    assert not HOPPER.target.fits_twice(predict(work, HOPPER).shared_bytes)
+    assert tiles(128, 840, 2, dtype=tl.f32, memories=across).depth == 8
+
+
 def test_ctas_stay_for_products_that_write_more_than_they_read() -> None:
     """bf16 7488 x 480 x 32 takes 4.0 us so, and 6.2 where each has one of two programs (H200)."""
     for m, n, k in ((7488, 480, 32), (9000, 1000, 64), (5000, 2000, 16)):

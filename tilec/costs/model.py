@@ -123,7 +123,8 @@ def _launch(work: Work, shared: int, machine: Machine) -> float:
     """Microseconds of the launch itself, behind another, which begins under one whose CTAs fill a
     multiprocessor each (`passes/overlap_launches.py`)."""
     rates = machine.rates
-    if not work.has_engine or machine.target.fits_twice(shared):
+    has_roles = any(loop.has_role for loop in work.loops)
+    if not has_roles or machine.target.fits_twice(shared):
         return rates.launch
     is_beside = 2 * work.programs <= machine.multiprocessors
     return rates.launch - rates.hidden_launch - (rates.hidden_beside if is_beside else 0)
@@ -166,7 +167,7 @@ def stages_of(
         return 1
     if loop.stages is not None:
         return loop.stages
-    if loop.way is Way.ENGINE:
+    if loop.has_role:
         return max(1, ring_stages(loop.staged_bytes, other_bytes + around_ring(), target))
     # A role of its own fills rings for warpgroups, and registers are dealt out by role.
     has_roles = target.supports(Feature.WGMMA)

@@ -145,6 +145,12 @@ class LoopWork:
     runs_ahead: bool = False
     uneven_rows: int = 0
 
+    @property
+    def has_role(self) -> bool:
+        """Whether warps of their own fill its ring: by the engine, or for warpgroups."""
+        by_threads = self.way is Way.THREADS and self.unit is Unit.WARPGROUPS
+        return bool(self.staged_bytes) and (self.way is Way.ENGINE or by_threads)
+
 
 def in_stripes(loop: LoopWork, parts: int) -> LoopWork:
     """What is left of storing results where each of so many CTAs stores a stripe of them."""

@@ -138,7 +138,7 @@ def filling_stages(work: Work, machine: Machine) -> int | None:
     Nobody else needs that room, and the next launch may only begin under this one where its CTAs
     cannot crowd beside ours (`passes/overlap_launches.py`)."""
     loop, target = work.loops[0], machine.target
-    if loop.way is not Way.ENGINE or work.programs > machine.multiprocessors:
+    if not loop.has_role or work.programs > machine.multiprocessors:
         return None
     panels = max(one.leaving_bytes for one in work.loops) + work.parts_bytes
     slots = most_slots(loop.staged_bytes, panels + around_ring(), target)

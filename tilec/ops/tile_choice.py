@@ -123,10 +123,9 @@ class TileChoice:
     @property
     def constants(self) -> dict[str, int]:
         """The constants as the kernel takes them, but for `splits`."""
-        if self.is_vector:
-            return {"BM": self.rows, "BK": self.depth}
         stages = {} if self.stages is None else {"STAGES": self.stages}
-        return {"BM": self.rows, "BN": self.columns, "BK": self.depth, **stages}
+        columns = {} if self.is_vector else {"BN": self.columns}
+        return {"BM": self.rows, **columns, "BK": self.depth, **stages}
 
 
 def wide_unit(target: Target) -> Unit:
@@ -284,14 +283,15 @@ def _choices(
 
 def _filling(choice: TileChoice, product: Product, machine: Machine) -> TileChoice:
     """A choice by CTAs that fill a multiprocessor each, where there is one for each, by slots
-    deeper than a short k if need be: the same tile was 1.2 to 1.5 times as fast in 10 of 12
-    launches of 2 to 18 us (H200). Parts of k that a kernel behind adds up gain nothing."""
-    if choice.splits * choice.tail > 1 or choice.cluster != ALONE or not choice.is_single:
-        return choice
-    if unit_of(choice.rows, choice.columns, product.kind, machine.target) is not Unit.WARPGROUPS:
+    deeper than a short k if need be and the engine fills them: the same tile was 1.2 to 1.5 times
+    as fast in 10 of 12 launches of 2 to 18 us (H200). Parts that a kernel adds up gain nothing."""
+    is_alone = choice.splits * choice.tail == 1 and choice.cluster == ALONE and choice.is_single
+    unit = unit_of(choice.rows, choice.columns, product.kind, machine.target)
+    if not is_alone or unit is not Unit.WARPGROUPS:
         return choice
     depth = choice.depth
-    while depth == choice.depth or depth * product.width <= K_BYTES:
+    most = K_BYTES if product.way(unit) is Way.ENGINE else 0
+    while depth == choice.depth or depth * product.width <= most:
         tile = choice.rows, choice.columns, depth
         work = in_parts(work_of(product, tile, 1, ALONE, machine), choice.parts)
         stages = filling_stages(work, machine)
