@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -321,6 +322,28 @@ def test_compile_ahead_of_time(target: str) -> None:
 def test_wrong_specs(specs: list[str], constants: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         scale.source_module(specs, constants)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        lambda x, y: scale.report(x, y),
+        lambda x, y: tuned.report(x, y),
+        lambda x, y: tuned.outcome(x, y).report(),
+        lambda x, y: tilec.ops.matmul_report(x[:64].reshape(8, 8), y[:64].reshape(8, 8)),
+    ],
+)
+def test_a_report_is_lines_as_a_notebook_shows_it(
+    told: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """IPython asks what a cell gives for `_repr_pretty_`; of a str it shows \\n."""
+    monkeypatch.setenv("TILEC_DEVICE", "emulator")
+    report = told(*vectors(70))
+    shown: list[str] = []
+    report._repr_pretty_(SimpleNamespace(text=shown.append), False)
+    assert shown == [report]
+    assert "\n" in report
+    assert type(shown[0]) is str
 
 
 def test_report_and_constants_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from tilec.costs.machine import machine_of, usual_machine
 from tilec.executable.kernel import LISTS, CompiledKernel, Grid, Parameter
 from tilec.hardware.target import TARGETS, Target, find_target, why_not_its_own
 from tilec.language.builtin import function
-from tilec.messages.report import announce, show_report
+from tilec.messages.report import Report, announce, show_report
 from tilec.messages.tracebacks import short_traceback
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.cache import default_cache
@@ -225,7 +225,7 @@ class Kernel(Launcher, Generic[P]):
         if device.compute_capability is not None:
             word = why_not_its_own(find_target(kernel.target), device.compute_capability)
         heading = f"{device.name}: target: {kernel.target} ({word})\n" if word else ""
-        return heading + show_report(told)
+        return Report(heading + show_report(told))
 
     @short_traceback
     def source_module(

@@ -10,6 +10,15 @@ from typing import Any
 from tilec.messages.diagnostics import PerformanceWarning
 
 
+class Report(str):
+    """Lines for people: as what a cell of a notebook gives they are shown as lines."""
+
+    __slots__ = ()
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
+
 def show_report(report: Mapping[str, Any]) -> str:
     """A report (`CompiledKernel.report`) as lines, one decision each, in the compiler's order."""
     lines = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tilec.messages.report import Report
 from tilec.messages.tracebacks import short_traceback
 from tilec.ops.multiply import factor_of
 from tilec.ops.multiply_plan import Options, settled_names
@@ -41,4 +42,4 @@ def matmul_report(
     if launch is None:
         return "nothing is launched: the result has no elements\n"
     told = [step.kernel.report(*step.values, **step.constants) for step in launch.steps]
-    return "\n".join([f"matmul: {launch.reason}", *told])
+    return Report("\n".join([f"matmul: {launch.reason}", *told]))

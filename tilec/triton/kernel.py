@@ -25,7 +25,7 @@ from tilec.compile.dump_folder import DUMP, next_dump
 from tilec.costs.machine import machine_of
 from tilec.executable.grid import check_grid
 from tilec.executable.kernel import CompiledKernel, Grid, Parameter
-from tilec.messages.report import show_report
+from tilec.messages.report import Report, show_report
 from tilec.runtime.arrays import CUDA, ArrayView, describe
 from tilec.runtime.cache import default_cache
 from tilec.runtime.cuda.plan import Plan as LaunchPlan
@@ -212,7 +212,7 @@ class TritonKernel:
         kernel = self._launched(device, bound, sizes)
         wanted = bound.wanted
         plan = self._planned(wanted)
-        return f"{plan_text(plan)}\n{show_report(kernel.report)}"
+        return Report(f"{plan_text(plan)}\n{show_report(kernel.report)}")
 
     def plan(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tilec.costs.model import Prediction
+from tilec.messages.report import Report
 from tilec.tuning.candidates import Candidate
 
 
@@ -67,7 +68,7 @@ class Outcome:
         ordered = sorted(self.trials, key=_rank)
         width = max((len(t.candidate.label) for t in ordered), default=0)
         lines += [f"  {t.candidate.label:{width}}  {_words(t)}" for t in ordered]
-        return "\n".join(lines)
+        return Report("\n".join(lines))
 
 
 def _rank(trial: Trial) -> tuple[bool, bool, float, float]:
