@@ -1,0 +1,133 @@
+"""Random kernels with arguments, how they are compiled, and what NumPy makes of them."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import random_kernels
+from random_kernels import numpy_language
+from random_kernels.kernel_writer import ArrayOf, Written
+
+TARGETS = ("sm_80", "sm_90a", "sm_90a", "sm_90a", "sm_100a", "sm_100a", "sm_120a")
+EXACT = 1 << 23
+"""Larger sums would round in f32."""
+EXACT_OF_FP8 = 1 << 12
+"""Larger sums would round in warpgroup instructions of 8-bit floats."""
+DEMANDS = re.compile(r", (stages=\d|warp_specialize=True)")
+
+
+@dataclass
+class Case:
+    """A kernel with its arguments, in float64, and how it is compiled and run. `demands`: of the
+    kernel; `in_loops`: whether its loops' hold."""
+
+    kernel: Written
+    demands: str
+    target: str
+    arguments: list[np.ndarray]
+    grid: tuple[int, ...]
+    in_loops: bool = True
+
+    @property
+    def text(self) -> str:
+        """The kernel in Python."""
+        text = self.kernel.text(self.demands)
+        return text if self.in_loops else DEMANDS.sub("", text)
+
+    @property
+    def limit(self) -> int:
+        """The greatest sum that does not round."""
+        return EXACT_OF_FP8 if "tl.f8" in self.text else EXACT
+
+
+def drawn(seed: int, targets: Sequence[str] = TARGETS, data: int = 0) -> Case:
+    """A case; the same for the same seed. `data`: other numbers in arrays of the same sizes."""
+    rng = random.Random(seed)
+    kernel = random_kernels.kernel(seed)
+    target = rng.choice(targets)
+    demands = _demands(rng, target)
+    sizes = _sizes(rng, kernel)
+    counts = {axis: -(-sizes[axis] // block) for axis, block in kernel.blocks.items()}
+    numbers = np.random.default_rng([rng.randrange(1 << 30), data])
+    arguments = [_elements(a, kernel, sizes, counts, rng, numbers) for a in kernel.arrays]
+    grid = tuple(counts[axis] for axis in kernel.programs)
+    return Case(kernel, demands, target, arguments, grid)
+
+
+def expected_of(case: Case) -> list[np.ndarray] | None:
+    """What NumPy leaves in the arguments; None where sums would round."""
+    arrays = [a.copy() for a in case.arguments]
+    numpy_language.run(case.text, "kernel", arrays, case.grid)
+    most = max(np.abs(a).max(initial=0) for a in arrays)
+    return arrays if most <= case.limit else None
+
+
+def difference(case: Case, found: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> str:
+    """Where a result, in float64, is another than it should be: "" if nowhere."""
+    for array, got, wanted in zip(case.kernel.arrays, found, expected, strict=True):
+        differ = ~(got == wanted)
+        if differ.any():
+            at = tuple(map(int, np.argwhere(differ)[0]))
+            where = f"{differ.sum()} of {differ.size} differ, first {at}"
+            return f"values of {array.name} {got.shape}: {where}: {got[at]} for {wanted[at]}"
+    return ""
+
+
+def _demands(rng: random.Random, target: str) -> str:
+    found = []
+    if rng.random() < 0.4:
+        found.append(f"num_warps={rng.choice((1, 2, 4, 4, 8, 8, 16))}")
+    if rng.random() < 0.5:
+        found.append(f"persistent={rng.choice(('True', 'True', 'False'))}")
+    if target not in ("sm_80", "sm_120a"):
+        if rng.random() < 0.25:
+            found.append(f"cluster={rng.choice(('2', '2', '(1, 2)', '4'))}")
+        if rng.random() < 0.1:
+            found.append('consumers="pingpong"')
+        if rng.random() < 0.06:
+            found.append("sum_parts=2")
+    return ", ".join(found)
+
+
+def _sizes(rng: random.Random, kernel: Written) -> dict[str, int]:
+    """Elements along the axes: no, one, several blocks, up to where rings of four have wrapped."""
+    step = rng.choice((1, 8, 8, 16, 16))
+    sizes = {}
+    for axis, block in kernel.blocks.items():
+        most = {"M": rng.randint(1, 7), "N": 2 if "N" in kernel.programs else 1}
+        blocks = most.get(axis) or rng.choice((0, 1, 2, 3, 5, 7, 9, 13))
+        if axis == "L":
+            blocks = rng.choice((0, 1, 2, 3, 5))
+        over = rng.choice((0, rng.randrange(block)))
+        least = step if axis in "MN" else 0
+        sizes[axis] = max(least, (blocks * block - over) // step * step)
+    return sizes
+
+
+def _elements(
+    array: ArrayOf,
+    kernel: Written,
+    sizes: dict[str, int],
+    counts: dict[str, int],
+    rng: random.Random,
+    numbers: np.random.Generator,
+) -> np.ndarray:
+    """The numbers in an array: small, places of blocks, or numbers of rows, some outside."""
+    axis = array.axes[-1:]
+    if array.kind in ("flags", "blocks"):
+        length = max(1, counts[axis] + rng.choice((0, 0, -1)))
+        high = 2 if array.kind == "flags" else counts[axis] + 1
+        if array.kind == "blocks" and axis != "M":
+            length = rng.choice((0, 1, counts[axis], counts[axis] + 2))
+        return numbers.integers(0, high, (length,)).astype(np.float64)
+    if array.kind == "rows":
+        return numbers.integers(-1, sizes["M"] + 1, (sizes["M"],)).astype(np.float64)
+    whole = {"P": counts["M"], "Q": counts["N"], **sizes}
+    if "P" in array.axes:  # a block of each program
+        whole |= kernel.blocks
+    return numbers.integers(-1, 2, [whole[a] for a in array.axes]).astype(np.float64)
