@@ -85,7 +85,9 @@ def blocked_layout(
 
 def _dealt(layout: Layout, groups: int, contiguous: int) -> Layout:
     """The slowest registers that fall into `groups` equal parts, vectors along `contiguous` not
-    among them, spread over that many times the threads; copies where there are none."""
+    among them, spread over that many times the threads. Where there are none, those farthest apart
+    along their dimension, more than one, in parts of which the last ends behind the tile; else
+    copies."""
     for number, mode in reversed(list(enumerate(layout.values))):
         if (mode.dim, mode.stride) == (contiguous, 1):
             continue
@@ -94,7 +96,19 @@ def _dealt(layout: Layout, groups: int, contiguous: int) -> Layout:
             kept = (*layout.values[:number], Mode(own, mode.stride, mode.dim))
             threads = (*layout.threads, Mode(groups, own * mode.stride, mode.dim))
             return normalize(Layout(threads, (*kept, *layout.values[number + 1 :])))
+    for number, mode in reversed(list(enumerate(layout.values))):
+        if mode.size > 1 and mode.stride and _is_farthest(mode, layout):
+            own = -(-mode.size // groups)
+            kept = (*layout.values[:number], Mode(own, mode.stride, mode.dim))
+            threads = (*layout.threads, Mode(groups, own * mode.stride, mode.dim))
+            return normalize(Layout(threads, (*kept, *layout.values[number + 1 :])))
     return normalize(Layout((*layout.threads, copies(groups)), layout.values))
+
+
+def _is_farthest(mode: Mode, layout: Layout) -> bool:
+    """Whether no other step along a mode's dimension is as long as its own."""
+    others = [one for one in (*layout.threads, *layout.values) if one != mode]
+    return all(one.stride < mode.stride for one in others if one.dim == mode.dim)
 
 
 def _powers(limit: int) -> Iterable[int]:
