@@ -372,15 +372,17 @@ def composites(x: tl.array, out: tl.array):
     tl.store(out, (0, 0), tl.softmax(a, 1))
     tl.store(out, (4, 0), tl.sigmoid(a))
     tl.store(out, (8, 0), tl.silu(a))
+    tl.store(out, (12, 0), tl.softmax(a, 1, approx=True))
 
 
 def test_composites() -> None:
-    x, out = f32(4, 9), np.zeros((12, 9), np.float32)
+    x, out = f32(4, 9), np.zeros((16, 9), np.float32)
     run(composites, x, out)
     wide = x.astype(np.float64)
     e = np.exp(wide - wide.max(1, keepdims=True))
     sigmoid = 1 / (1 + np.exp(-wide))
-    expected = np.concatenate([e / e.sum(1, keepdims=True), sigmoid, wide * sigmoid])
+    weights = e / e.sum(1, keepdims=True)
+    expected = np.concatenate([weights, sigmoid, wide * sigmoid, weights])
     np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-6)
 
 

@@ -41,9 +41,14 @@ def silu(x: Number, approx: bool = False) -> Tile:
 
 
 def softmax(x: Tile, axis: int = -1, approx: bool = False) -> Tile:
-    """exp(x) along `axis`, scaled to sum 1; the maximum is subtracted first."""
+    """exp(x) along `axis`, scaled to sum 1; the maximum is subtracted first.
+
+    `approx`: the hardware's approximations, and one division for all elements of a sum, which is 1
+    at least: by 1 / sum each is within 3 ulp of its quotient.
+    """
     e = arithmetic.exp(x - reduction.max(x, axis, keepdims=True), approx=approx)
-    return e / reduction.sum(e, axis, keepdims=True)
+    total = reduction.sum(e, axis, keepdims=True)
+    return e * arithmetic.div(1.0, total, approx=True) if approx else e / total
 
 
 def block_scales(x: Tile) -> Tile:
