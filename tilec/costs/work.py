@@ -169,8 +169,8 @@ class Work:
     `accumulators`: 32-bit registers of the sums that a loop holds at once, `elements` those of the
     largest other tile, both of the whole program. `outer_bytes`: of operands that are loaded in
     front of the loop that multiplies them. `longest`: how many times as long as the mean the
-    longest program is; `in_pairs`: whether long ones go with short ones. `guessed`: what could not be told before a run. `teams`:
-    sets of so many warps that take the programs of a CTA in turn.
+    longest program is; `in_pairs`: whether long ones go with short ones. `guessed`: what could not
+    be told before a run. `teams`: sets of so many warps that take the programs of a CTA in turn.
     `cluster`: CTAs that load together what they share. `piece_bytes`: how much of the largest array
     a program reads at one place, 0 if unknown. `torn_bytes`: of results whose rows begin anywhere;
     `written_bytes`: of all of them.
