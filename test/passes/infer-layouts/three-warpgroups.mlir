@@ -2,9 +2,9 @@
 // RUN: tilec opt %s --passes select-mma,infer-layouts --target sm_90a --num-warps 12 | filecheck %s
 
 // CHECK-LABEL: @dealt
-// Rows of loaded tiles are dealt out, too, where three divides what a thread has.
+// Rows of loaded tiles are dealt out, too; where three does not divide what a thread has, the last part ends behind the tile.
 // CHECK: "tile.load"{{.*}} -> tensor<192x64xbf16, #gpu_tile.layout<"T(64,2,3):(1@1,1@0,64@0) V(32):(2@0)">>
-// CHECK: "tile.load"{{.*}} -> tensor<64x64xbf16, #gpu_tile.layout<"T(64,2,3):(1@1,1@0,0) V(32):(2@0)">>
+// CHECK: "tile.load"{{.*}} -> tensor<64x64xbf16, #gpu_tile.layout<"T(64,2,3):(1@1,1@0,22@0) V(11):(2@0)">>
 // 16 rows from warp to warp, 64 from warpgroup to warpgroup: one mode of twelve.
 // CHECK: "tile.dot"{{.*}} -> tensor<192x64xf32, #gpu_tile.layout<"T(4,8,12):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
 // What runs along the columns each of the three needs whole.
