@@ -432,3 +432,16 @@ def test_one_program_a_multiprocessor_gets_all_of_its_memory() -> None:
     assert not HOPPER.target.fits_twice(predict(work, HOPPER).shared_bytes)
     assert filling_stages(replace(work, programs=133), HOPPER) is None
     assert tiles(4096, 4096, 4096).stages is None
+
+
+def test_few_programs_of_two_warps_have_slots_as_if_each_were_alone() -> None:
+    """The compiler leaves room for four such CTAs, of which a launch with fewer than there are
+    multiprocessors has one on each: tf32 2 x 68 x 8192 waited for memory in each step."""
+    product = Product(2, 68, 8192, 1, "tf32", 4, *ALONG_K)
+    deep = {(one.rows, one.columns, one.depth): one for one in tile_choices(product, HOPPER)}
+    alone = [one for one in deep.values() if (one.rows, one.columns) == (16, 32)]
+    assert {one.depth: one.stages for one in alone}[128] == 4
+    work = work_of(product, (16, 32, 128), 1, ALONE, HOPPER)
+    assert (work.warps, stages_of(work.loops[0], HOPPER.target, warps=2)) == (2, 2)
+    many = replace(work, programs=HOPPER.multiprocessors + 1)
+    assert filling_stages(many, HOPPER) is None

@@ -16,10 +16,12 @@ from tilec.costs.dot_work import (
     unit_of,
 )
 from tilec.costs.machine import Machine
-from tilec.costs.model import predict
+from tilec.costs.model import predict, stages_of
 from tilec.costs.rates import Rates
 from tilec.costs.work import ALONE, SUM_BYTES, LoopWork, Stored, Unit, Way, Work, in_stripes
+from tilec.hardware.mma_shapes import MMA_M
 from tilec.hardware.ring_stages import (
+    MOST_COPIED,
     around_ring,
     most_slots,
     most_store_bytes,
@@ -39,6 +41,8 @@ x 32 in 128 x 128: 4.0 us for 6.2, H200)."""
 MOST_PADDING = 16
 """Bytes behind each row or column of a tile that is rearranged, so that banks differ: 256 x 128 of
 4 bytes leave room for one slot of 48 kB, not for the two that they leave without it."""
+SMALL_SUMS = 512
+"""Of 16 rows, which two warps share, as the compiler chooses warps (`compile/product_warps.py`)."""
 ACCUMULATORS_PER_WARP = 4096
 """As the compiler chooses warps: 128 accumulators a thread, 4 to 8 warps."""
 
@@ -103,6 +107,8 @@ def work_of(
     warps = 8 if unit is Unit.WARPGROUPS and rows >= USUAL_SIDE else 4
     if not target.supports(Feature.WGMMA):
         warps = max(4, min(8, rows * columns // ACCUMULATORS_PER_WARP))
+    if unit is Unit.WARPS and rows <= MMA_M and rows * columns <= SMALL_SUMS:
+        warps = 2
     return Work(
         programs * product.batch * splits,
         warps,
@@ -136,10 +142,15 @@ def filling_stages(work: Work, machine: Machine) -> int | None:
     the compiler's ring would leave room for a second one; None elsewhere.
 
     Nobody else needs that room, and the next launch may only begin under this one where its CTAs
-    cannot crowd beside ours (`passes/overlap_launches.py`)."""
+    cannot crowd beside ours (`passes/overlap_launches.py`). Where warps copy for themselves, slots
+    as if there were room for one CTA alone."""
     loop, target = work.loops[0], machine.target
-    if not loop.has_role or work.programs > machine.multiprocessors:
+    if work.programs > machine.multiprocessors or loop.way is Way.REGISTERS:
         return None
+    if not loop.has_role:
+        most = min(MOST_COPIED, target.shared_bytes // loop.staged_bytes)
+        usual = stages_of(loop, target, work.accumulators, warps=work.warps)
+        return most if most > usual else None
     panels = max(one.leaving_bytes for one in work.loops) + work.parts_bytes
     slots = most_slots(loop.staged_bytes, panels + around_ring(), target)
     usual = ring_stages(loop.staged_bytes, panels + around_ring(), target)

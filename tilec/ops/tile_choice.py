@@ -285,9 +285,9 @@ def _filling(choice: TileChoice, product: Product, machine: Machine) -> TileChoi
     """A choice by CTAs that fill a multiprocessor each, where there is one for each, by slots
     deeper than a short k if need be and the engine fills them: the same tile was 1.2 to 1.5 times
     as fast in 10 of 12 launches of 2 to 18 us (H200). Parts that a kernel adds up gain nothing."""
-    is_alone = choice.splits * choice.tail == 1 and choice.cluster == ALONE and choice.is_single
     unit = unit_of(choice.rows, choice.columns, product.kind, machine.target)
-    if not is_alone or unit is not Unit.WARPGROUPS:
+    fills = choice.is_single if unit is Unit.WARPGROUPS else unit is Unit.WARPS
+    if choice.splits * choice.tail > 1 or choice.cluster != ALONE or not fills:
         return choice
     depth = choice.depth
     most = K_BYTES if product.way(unit) is Way.ENGINE else 0
