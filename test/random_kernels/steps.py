@@ -90,6 +90,48 @@ def scan(w: Writer) -> None:
         w.narrowed(text, tile.axes)
 
 
+def exchange_halves(w: Writer) -> None:
+    """The second half of a tile in front of the first."""
+    tile = w.found(lambda v: len(v.axes) == 2)
+    if tile is None:
+        return
+    axis, halves = w.rng.randrange(2), w.name("h")
+    w.line(f"{halves} = tl.split({tile.name}, 2, axis={axis})")
+    w.let(f"tl.cat(({halves}[1], {halves}[0]), axis={axis})", tile.axes, tile.dtype)
+
+
+def reshape(w: Writer) -> None:
+    """Columns in another order: those at even places first."""
+    tile = w.found(lambda v: len(v.axes) == 2)
+    if tile is None:
+        return
+    rows, columns = (w.blocks[axis] for axis in tile.axes)
+    pairs = f"tl.reshape({tile.name}, ({rows}, {columns // 2}, 2))"
+    text = f"tl.reshape(tl.permute({pairs}, (0, 2, 1)), ({rows}, {columns}))"
+    w.let(text, tile.axes, tile.dtype)
+
+
+def divide(w: Writer) -> None:
+    """Whole quotients and remainders, of what has a sign."""
+    tile = w.found(lambda v: len(v.axes) == 2)
+    if tile is not None:
+        whole = f"{clamped(w, tile)}.to(tl.i32)"
+        op, by = w.rng.choice(("//", "%")), w.rng.choice((2, 3, 7))
+        w.narrowed(f"({whole} * 5 {op} {by}).to(tl.{w.wide})", tile.axes)
+
+
+def add_places(w: Writer) -> None:
+    """Where the greatest of a row or column stands, carried."""
+    vector = _carried(w, lambda v: len(v.axes) == 1)
+    if vector is None:
+        return
+    tile = w.found(lambda v: len(v.axes) == 2 and vector.axes in v.axes and v.axes[0] != v.axes[1])
+    if tile is not None:
+        axis = 1 - tile.axes.index(vector.axes)
+        place = f"tl.argmax({clamped(w, tile)}, axis={axis}).to(tl.{vector.dtype})"
+        w.line(f"{vector.name} = {vector.name} + {place}")
+
+
 def keep(w: Writer) -> None:
     """A carried tile becomes one of this iteration: the last one's, in the next."""
     tile = _carried(w, lambda v: len(v.axes) == 2 and v.dtype == w.dtype)
@@ -220,6 +262,10 @@ STEPS: list[tuple[Step, int]] = [
     (add_sum, 4),
     (combine, 4),
     (scan, 1),
+    (exchange_halves, 1),
+    (reshape, 1),
+    (divide, 1),
+    (add_places, 1),
     (keep, 2),
     (count, 2),
     (guard, 4),
