@@ -8,6 +8,7 @@ imported, calls look first whether they are traced, and are then recorded as the
 
 from __future__ import annotations
 
+import importlib
 import sys
 from functools import partial
 from typing import Any, TypeVar
@@ -17,6 +18,8 @@ from tilec.runtime.traced_values import recordable
 from tilec.runtime.when_imported import when_imported
 
 DYNAMO = "torch._dynamo"
+LOADERS = ("torch.export.pt2_archive", "torch._export.serde.serialize", "torch._inductor.package")
+"""What reads programs of `torch.export` and packages of AOTInductor, one release or another."""
 
 _classes: list[Any] = []
 
@@ -59,8 +62,17 @@ def is_traced_call() -> bool:
 
 
 def watch() -> None:
-    """Has calls of all traceable classes look whether they are traced, once Dynamo is imported."""
+    """Has calls of all traceable classes look whether they are traced, once Dynamo is imported; and
+    the operator be there for programs that another process saved, once torch can load them."""
     when_imported(DYNAMO, _watch_all)
+    when_programs_load("tilec.runtime.torch_operator")
+
+
+def when_programs_load(operators: str) -> None:
+    """Imports a module that registers operators once torch's loaders of programs are imported.
+    Sooner would cost every process the seconds of Dynamo's import."""
+    for loader in LOADERS:
+        when_imported(loader, partial(importlib.import_module, operators))
 
 
 def _watch_all() -> None:

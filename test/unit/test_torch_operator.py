@@ -6,8 +6,11 @@ Skipped without torch. test/gpu/test_compiled_kernels.py has the same on a GPU, 
 from __future__ import annotations
 
 import io
+import os
+import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -287,6 +290,46 @@ def test_exported_programs_are_saved_and_loaded(strict: bool) -> None:
     loaded = torch.export.load(io.BytesIO(file.getvalue())).module()
     x = torch.rand(9, 30)
     torch.testing.assert_close(loaded(x), plain(x))
+
+
+KERNELS = """
+import torch
+import tilec
+import tilec.language as tl
+import tilec.ops
+
+@tilec.kernel(grid=lambda y: y.shape[0], device="emulator")
+def twice(x: tl.array, y: tl.array, N: tl.const):
+    row = tl.program_id(0)
+    tl.store(y, (row, 0), 2 * tl.load(x, (row, 0), (1, N)))
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        twice(x, y, x.shape[1])
+        return tilec.ops.matmul(y, x.T)
+"""
+SAVING = """
+import sys, torch, kernels
+torch.export.save(torch.export.export(kernels.Model(), (torch.rand(5, 30),)), sys.argv[1])
+"""
+LOADING = """
+import sys, torch, kernels
+x = torch.rand(5, 30)
+torch.testing.assert_close(torch.export.load(sys.argv[1]).module()(x), 2 * x @ x.T)
+"""
+
+
+def test_another_process_loads_what_one_saved(tmp_path: Path) -> None:
+    """It has imported the kernels, and traced nothing: the operators are there all the same."""
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    for text in (SAVING, LOADING):
+        command = [sys.executable, "-c", text, str(tmp_path / "program.pt2")]
+        where = {"PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
+        done = subprocess.run(
+            command, env=os.environ | where, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
 
 
 def test_a_loaded_program_imports_nothing() -> None:

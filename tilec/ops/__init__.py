@@ -1,7 +1,7 @@
 """Ready operations, written in the tile language alone: `matmul`, `attention`.
 
-`tilec.ops.torch` registers them with torch; it is imported by who wants that, and by
-`torch.compile`.
+`tilec.ops.torch` registers them with torch; it is imported by who wants that, by `torch.compile`,
+and by torch's loaders of programs, if this is imported before.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from tilec.ops.gradient_launch import attention_gradients
 from tilec.ops.multiply import matmul
 from tilec.ops.product_report import matmul_report
 from tilec.ops.scaled_product import arrange_scales
+from tilec.runtime.traced_calls import when_programs_load
 
 __all__ = ["arrange_scales", "attention", "attention_gradients", "matmul", "matmul_report"]
+
+when_programs_load("tilec.ops.torch")
 
 
 if not TYPE_CHECKING:  # which would take any name for one of ours
