@@ -41,12 +41,12 @@ def _begin(w: Writer) -> None:
     k_like, l_like = w.array("K", "f32", "extent"), w.array("L", "f32", "extent")
     w.line(f"size_k, size_l = {k_like.name}.shape[0], {l_like.name}.shape[0]")
     w.line("count = tl.full((), 0, tl.i32)")
-    made = [Value("acc0", "MN", w.wide)]
+    made = [Value("acc0", "MN", w.wide, large=True)]
     for number in range(1, w.rng.randint(1, 3)):
         axes = w.rng.choice(("MN", "NM", "MK", "KN", "MM", "LN", "MN"))
-        made.append(Value(f"acc{number}", axes, w.wide))
+        made.append(Value(f"acc{number}", axes, w.wide, large=True))
     for number in range(w.rng.randint(0, 2)):
-        made.append(Value(f"v{number}", w.rng.choice("MNK"), w.wide))
+        made.append(Value(f"v{number}", w.rng.choice("MNK"), w.wide, large=True))
     if w.chance(0.3):
         made.append(Value("kept", w.rng.choice(("MN", "MK", "KN", "NK")), w.dtype))
     for value in made:

@@ -35,11 +35,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Value:
-    """A tile of the kernel: its name, the axes it runs along, its dtype."""
+    """A tile of the kernel: its name, the axes it runs along, its dtype; `large`: its numbers are
+    sums, which an operand's dtype may not hold."""
 
     name: str
     axes: str
     dtype: str
+    large: bool = False
 
 
 @dataclass
@@ -100,9 +102,9 @@ class Writer:
         """Behind what the current block has."""
         self.blocks_of_lines[-1].append(Line(text))
 
-    def let(self, text: str, axes: str, dtype: str) -> Value:
+    def let(self, text: str, axes: str, dtype: str, large: bool = False) -> Value:
         """A new value in reach."""
-        value = Value(self.name("x"), axes, dtype)
+        value = Value(self.name("x"), axes, dtype, large)
         self.line(f"{value.name} = {text}")
         self.scopes[-1].append(value)
         return value
@@ -197,13 +199,14 @@ class Writer:
 
     def operand(self, axes: str, depth: int = 0) -> str:
         """What is multiplied: in reach, transposed, converted, loaded, or a product itself."""
-        same = self.found(lambda v: v.axes == axes and v.dtype == self.dtype)
+        small = [v for scope in self.scopes for v in scope if v.dtype == self.dtype and not v.large]
+        same = self.found(lambda v: v.axes == axes and v in small)
         if same is not None and self.chance(0.5):
             return same.name
-        turned = self.found(lambda v: v.axes == axes[::-1] and v.dtype == self.dtype)
+        turned = self.found(lambda v: v.axes == axes[::-1] and v in small)
         if turned is not None and self.chance(0.5):
             return f"{turned.name}.T"
-        wide = self.found(lambda v: v.axes == axes and v.dtype in ("f32", "i32"))
+        wide = self.found(lambda v: v.axes == axes and v.large)
         if wide is not None and self.chance(0.4):
             return self.narrowed(wide.name, axes).name
         if depth == 0 and self.chance(0.3):
@@ -226,7 +229,7 @@ class Writer:
         more = f", {acc}" if acc else ""
         if self.dtype == "f32":
             more += ', precision="tf32"'
-        return self.let(f"tl.dot({lhs}, {rhs}{more})", axes, self.wide)
+        return self.let(f"tl.dot({lhs}, {rhs}{more})", axes, self.wide, large=True)
 
     @property
     def wide(self) -> str:

@@ -21,7 +21,7 @@ def _carried(w: Writer, wanted: Callable[[Value], bool]) -> Value | None:
 
 def add_product(w: Writer) -> None:
     """A carried sum of products, maybe scaled."""
-    acc = _carried(w, lambda v: len(v.axes) == 2 and v.dtype == w.wide)
+    acc = _carried(w, lambda v: len(v.axes) == 2 and v.large)
     if acc is None:
         return
     way = w.rng.randrange(4)
@@ -97,7 +97,7 @@ def exchange_halves(w: Writer) -> None:
         return
     axis, halves = w.rng.randrange(2), w.name("h")
     w.line(f"{halves} = tl.split({tile.name}, 2, axis={axis})")
-    w.let(f"tl.cat(({halves}[1], {halves}[0]), axis={axis})", tile.axes, tile.dtype)
+    w.let(f"tl.cat(({halves}[1], {halves}[0]), axis={axis})", tile.axes, tile.dtype, tile.large)
 
 
 def reshape(w: Writer) -> None:
@@ -108,7 +108,7 @@ def reshape(w: Writer) -> None:
     rows, columns = (w.blocks[axis] for axis in tile.axes)
     pairs = f"tl.reshape({tile.name}, ({rows}, {columns // 2}, 2))"
     text = f"tl.reshape(tl.permute({pairs}, (0, 2, 1)), ({rows}, {columns}))"
-    w.let(text, tile.axes, tile.dtype)
+    w.let(text, tile.axes, tile.dtype, tile.large)
 
 
 def divide(w: Writer) -> None:
@@ -134,7 +134,7 @@ def add_places(w: Writer) -> None:
 
 def keep(w: Writer) -> None:
     """A carried tile becomes one of this iteration: the last one's, in the next."""
-    tile = _carried(w, lambda v: len(v.axes) == 2 and v.dtype == w.dtype)
+    tile = _carried(w, lambda v: len(v.axes) == 2 and not v.large)
     if tile is not None:
         w.line(f"{tile.name} = {w.operand(tile.axes)}")
 
@@ -206,8 +206,9 @@ def write(w: Writer) -> None:
         return
     w.line(f"tl.store({out.name}, {at}, {tile.name})")
     if w.chance(0.5):
-        again = w.let(f"tl.load({out.name}, {at}, {w.sizes(tile.axes)})", tile.axes, tile.dtype)
-        if w.chance(0.5) and tile.dtype == w.dtype and not tile.dtype.startswith("f8"):
+        text = f"tl.load({out.name}, {at}, {w.sizes(tile.axes)})"
+        again = w.let(text, tile.axes, tile.dtype, tile.large)
+        if w.chance(0.5) and not tile.large and not tile.dtype.startswith("f8"):
             w.line(f"tl.store({out.name}, {at}, tl.clamp({again.name} + 1, -2, 2))")
 
 
