@@ -1,4 +1,5 @@
-"""The same on a GPU: each kernel several times on fresh numbers, on two streams.
+"""The same on a GPU: each kernel several times on fresh numbers, on two streams, and up to three
+times on the same, one launch right behind the other, which reads what the one before wrote.
 
     python test/random_kernels/on_gpu.py --seed 7 --seconds 60 [--progress FILE]
 
@@ -49,14 +50,15 @@ def outcome(case: Case, seed: int, launches: int, folder: Path) -> str:
     waiting: list[tuple[list[torch.Tensor], list[np.ndarray]]] = []
     for data in range(launches):
         case.arguments = drawn(seed, (case.target,), data).arguments
-        expected = expected_of(case)
+        expected = expected_of(case, 1 + data)
         if expected is None:
             return "rounds"
         tensors = tensors_of(case)
         torch.cuda.synchronize()
         with torch.cuda.stream(streams[data % 2]):
             try:
-                kernel[case.grid](*tensors)
+                for _ in range(1 + data):
+                    kernel[case.grid](*tensors)
             except CompileError:
                 return "refused"
         waiting.append((tensors, expected))
