@@ -188,3 +188,23 @@ def test_long_rows_that_are_scaled(
     sizes = {"x": shape, "y": shape, "weight": shape[1:], "bias": shape[1:]}
     kernel = layer_norm.compile(arrays, {"N": shape[1]}, target="sm_90a", sizes=sizes)
     assert (kernel.threads, kernel.suits[1]) == (32 * warps, most)
+
+
+@tilec.kernel(grid=lambda x, M, N: (tl.cdiv(x.shape[1], N), tl.cdiv(x.shape[0], M)))
+def average(x: tl.array, y: tl.array, M: tl.const, N: tl.const):
+    """y: the mean of each M rows of x."""
+    n, m = tl.program_id(0) * N, tl.program_id(1)
+    tile = tl.load(x, (m * M, n), (M, N)).to(tl.f32)
+    tl.store(y, (m, n), (tl.sum(tile, 0) / M).to(y.dtype))
+
+
+@pytest.mark.parametrize(("rows", "warps"), [(16, 1), (32, 1), (64, 4), (128, 8)])
+def test_a_warp_holds_what_meets_across_where_it_can(rows: int, warps: int) -> None:
+    x = np.random.default_rng().standard_normal((256, 128)).astype(np.float16)
+    y = np.full((256 // rows, 128), np.nan, np.float16)
+    there = average.on("emulator:check")
+    there(x, y, rows, 64)
+    expected = x.astype(np.float64).reshape(-1, rows, 128).mean(1)
+    np.testing.assert_allclose(y, expected, rtol=0, atol=1e-3)
+    compiled = there.compiled(x, y, rows, 64)
+    assert compiled.threads == 32 * warps * compiled.programs_per_cta

@@ -83,6 +83,9 @@ ACROSS_BYTES = 64
 """Of the largest tile where elements meet across its rows in memory: each thread holds so much of a
 column that few threads meet. Means of 64 rows of 64 bf16 take 10.6 us, with 128 or 256 12.1, with
 32 23.6 (H200)."""
+ALONE_ACROSS_BYTES = 128
+"""The same at most of a tile that one warp holds, which waits for no other: programs of one warp
+share a CTA (`passes/pack_programs.py`)."""
 BYTES_PER_THREAD = 32
 """Of the largest tile otherwise; twice as many where it has more than the first of MANY_ELEMENTS,
 and again for the second (softmax, layer normalisation and sums of rows of 1024 to 32768 elements of
@@ -177,6 +180,8 @@ def meets_across(program: ProgramFacts, lanes: int) -> Wanted | None:
     if not program.meets_across:
         return None
     each = ACROSS_BYTES * (SCANNED if program.reductions.scans else 1)
+    if program.bytes <= ALONE_ACROSS_BYTES * lanes:
+        each = ALONE_ACROSS_BYTES
     return _held(program, spread(program, program.bytes, each, lanes, "whose rows meet"), lanes)
 
 
