@@ -23,9 +23,10 @@ elements of other than 16 bits along k only.
 An operand qualifies if it follows from at least one tile loaded in the dot's own block, a loop's,
 and all its tiles of two dimensions are loaded there, by what the copy engine can do and buffers can
 hold; elementwise ops, transposes, broadcasts, constants and element numbers may stand between.
-Tiles of one dimension that are loaded there are loaded again, part by part, by who needs them;
-those from outside the loop that every part needs whole change their layout out there. Everything
-else stays with `warpgroup_dot` and `roles.fills`, and the report says why.
+Tiles of one dimension that are loaded there arrive whole, too, or are loaded again, part by part,
+by who needs them, where no tensor copy brings them; those from outside the loop that every part
+needs whole change their layout out there. Everything else stays with `warpgroup_dot` and
+`roles.fills`, and the report says why.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from tilec.dialects.types import tile as tile_type
 from tilec.hardware.fragments import accumulator_layout, lhs_fragments, warpgroup_grid
 from tilec.hardware.layout import Layout
 from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.shared_layout import strided
 from tilec.hardware.sizes import VECTOR_BYTES, WORD_BITS
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import contiguous_dim
@@ -168,7 +170,7 @@ class ComputedOperands:
         """Issues `dot` in parts at the current insertion point; the pending sum."""
         rows, depth = shape(dot.lhs)
         first, warps = _first_part(dot, row), self._context.num_warps
-        write = _Write(dot, self._made)
+        write = _Write(dot, self._made, Divisibility(self._function), self._context)
         issued: ir.Value | None = None
         for start, size in ((0, first), (first, depth - first)):
             if not size:
@@ -293,8 +295,8 @@ class _Write:
     """Writes the parts of one product's operand at the current insertion point. `buffers`: where
     its tiles arrive."""
 
-    def __init__(self, dot: DotOp, made: _Made) -> None:
-        self._dot, self._made = dot, made
+    def __init__(self, dot: DotOp, made: _Made, facts: Divisibility, context: PassContext) -> None:
+        self._dot, self._made, self._facts, self._context = dot, made, facts, context
         self.buffers: list[ir.Value] = []
 
     def part(self, value: ir.Value, part: Part) -> ir.Value:
@@ -316,7 +318,7 @@ class _Write:
             with ir.InsertionPoint(outside_loops(value, self._dot.operation)):
                 return ConvertLayoutOp.build(value, results=[type_])
         if isinstance(op, LoadOp):
-            return _load_again(op, part) if is_thin(value) else self._read(op, part)
+            return self._read_thin(op, part) if is_thin(value) else self._read(op, part)
         if isinstance(op, ConvertLayoutOp):
             return self.part(op.src, part)
         operands = [self.part(operand, part.below(op)) for operand in op.operation.operands]
@@ -325,6 +327,22 @@ class _Write:
     def _read(self, load: LoadOp, part: Part) -> ir.Value:
         kind = _raw_buffer(load)
         assert kind is not None  # else the lhs is not computed from it in parts
+        return self._read_from(kind, load, part)
+
+    def _read_thin(self, load: LoadOp, part: Part) -> ir.Value:
+        """A part of a row or column: from where all of it arrives, or, where no tensor copy brings
+        that, and where the part is all, loaded by who needs it."""
+        sizes = shape(load.result)
+        kind = BufferType.of(load.result, strided(sizes, (1,))) if len(sizes) == 1 else None
+        if part.sizes == sizes or kind is None or self._why_not_copied(load, kind) is not None:
+            return _load_again(load, part)
+        return self._read_from(kind, load, part)
+
+    def _why_not_copied(self, load: LoadOp, kind: BufferType) -> str | None:
+        reason = why_no_copy(load, Uses([], False, []), False, VECTOR_BYTES, "")
+        return reason or why_no_tensor_copy(load, kind, load.dims, self._facts, self._context)
+
+    def _read_from(self, kind: BufferType, load: LoadOp, part: Part) -> ir.Value:
         buffer = filled_buffer(load.result, kind, self._dot.operation)
         if buffer not in self.buffers:
             self.buffers.append(buffer)

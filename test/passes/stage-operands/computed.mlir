@@ -67,3 +67,32 @@ func.func @elements(%a: !m,
   "tile.store"(%acc, %c, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, memref<?x?xf32, strided<[?, 1]>>, index, index) -> ()
   return
 }
+
+// What belongs to the columns of the lhs arrives once, and each part reads its own.
+// CHECK-LABEL: @of_columns
+// CHECK: %[[W:.*]] = "tile.load"(%arg2
+// CHECK-NOT: "tile.load"(%arg2
+// CHECK: "gpu_tile.buffer_store"(%[[W]], %[[S:[0-9]+]]) : {{.*}}!gpu_tile.buffer<tensor<64xbf16>, #gpu_tile.shared<"(64):(1)">>
+// CHECK: "gpu_tile.view"(%[[S]], %{{.*}}) {{.*}}tensor<32xbf16>
+// CHECK: "gpu_tile.view"(%[[S]], %c32_{{[^)]*}}) {{.*}}tensor<32xbf16>
+func.func @of_columns(%a: !n {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
+                      %b: !n {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
+                      %w: memref<?xbf16, strided<[1]>> {tile.facts = {align = 16 : i32, sizes = array<i32: 8>, strides = array<i32: 1>}},
+                      %c: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %bk = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : !c
+  %size = memref.dim %a, %c1 : !n
+  %acc = scf.for %k = %c0 to %size step %bk iter_args(%sum = %zero) -> (!c) {
+    %ta = "tile.load"(%a, %c0, %k) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!n, index, index) -> !x
+    %tw = "tile.load"(%w, %k) {dims = array<i32: 0>, padding = 0.0 : bf16, options = {}} : (memref<?xbf16, strided<[1]>>, index) -> tensor<64xbf16>
+    %all = "tile.broadcast"(%tw) {dims = array<i32: 1>} : (tensor<64xbf16>) -> !x
+    %x = arith.mulf %ta, %all : !x
+    %tb = "tile.load"(%b, %k, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!n, index, index) -> !x
+    %next = "tile.dot"(%x, %tb, %sum) {options = {}} : (!x, !x, !c) -> !c
+    scf.yield %next : !c
+  }
+  "tile.store"(%acc, %c, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, memref<?x?xf32, strided<[?, 1]>>, index, index) -> ()
+  return
+}
