@@ -9,7 +9,9 @@ through the load role's registers, what they take decides:
    least that they need. If even that does not suffice, the others get theirs first, since they
    would spill between products and the load role spills ahead of its readers. The report says so,
    and the author gets a PerformanceWarning.
-3. If there is room for what an iteration loads twice, the loads run one ahead (`loads_ahead`).
+3. If there is room for what an iteration loads twice, the loads run one ahead (`loads_ahead`). Of
+   few registers those of two iterations come together, a turn ahead: threads that compute little
+   wait for memory in each turn.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from functools import partial
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import RoleOp
+from tilec.dialects.gpu_tile import RoleOp, ThreadCopy
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.register_pressure import (
     SUBJECT,
     Peak,
@@ -30,7 +33,16 @@ from tilec.passes.analysis.register_pressure import (
 from tilec.passes.analysis.role_threads import runs_in_one_thread
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.fill_pieces import fill_in_pieces
-from tilec.passes.copies.loads_ahead import find_ahead_loads, issue_ahead
+from tilec.passes.copies.loads_ahead import (
+    AheadLoads,
+    ahead_loads,
+    find_ahead_loads,
+    issue_ahead,
+    tile_loads,
+)
+from tilec.passes.rewriting.loops import find_loops
+from tilec.passes.rewriting.unrolling import unroll
+from tilec.passes.rewriting.walk import find_ops
 from tilec.passes.roles.registers import (
     COMPUTE_REGISTERS,
     FEWEST_COMPUTING,
@@ -41,6 +53,9 @@ from tilec.passes.roles.registers import (
 )
 from tilec.passes.roles.tiles import fold_threads, sink_tiles
 
+TURN, MOST_IN_TURNS = 2, 24
+"""Iterations whose loads come together, and registers of a thread, beside those of one iteration,
+that they may take."""
 Plan = Callable[[int, int], Mapping[str, RoleShape]]
 """Shapes by what a thread of the load role wants, and what the others' tiles take."""
 
@@ -64,11 +79,7 @@ def share_registers(
         least = FILL_REGISTERS + found().registers
         apart = tiles_apart(function, load.body)
     ahead = find_ahead_loads(load.operation, most - least, apart)
-    for loads in ahead:
-        why = f"{loads.registers} registers a thread hold what is under way"
-        context.report.add("producer", loads.loop, "loads an iteration ahead", why)
-        issue_ahead(loads)
-    least += max((loads.registers for loads in ahead), default=0)
+    least += max([_issue(loads, most - least, context) for loads in ahead], default=0)
     shapes = _shapes(plan, least, live)
     taken, left = least - FILL_REGISTERS + FEWEST_FILLING, shapes["load"].registers
     if 0 < left < taken:
@@ -80,6 +91,31 @@ def share_registers(
         )
     for name, role in roles.items():
         role.registers = shapes[name].registers
+
+
+def _issue(loads: AheadLoads, room: int, context: PassContext) -> int:
+    """Issues loads of the role ahead, in `room` registers of a thread; gives how many more it
+    holds."""
+    more, when = loads.registers, "an iteration"
+    if (TURN - 1) * more + TURN * more <= min(room, MOST_IN_TURNS) and _is_simple(loads):
+        loop = unroll(loads.loop, TURN)
+        turns = ahead_loads(loop, tile_loads(loop))
+        if turns is None:
+            raise InternalError("an unrolled loop has none of its loads")
+        issue_ahead(turns)
+        more, when = (TURN - 1) * more + turns.registers, f"{TURN} iterations"
+    why = f"{more} registers a thread hold what is under way"
+    context.report.add("producer", loads.loop, f"loads {when} ahead", why)
+    issue_ahead(loads)
+    return more
+
+
+def _is_simple(loads: AheadLoads) -> bool:
+    """Whether a loop loads nothing else, as rows by the numbers that come ahead, and has no loop
+    inside."""
+    if find_ops(loads.loop, ThreadCopy) or len(find_loops(loads.loop)) > 1:
+        return False
+    return len(tile_loads(loads.loop)) == len(loads.loads)
 
 
 def _shapes(plan: Plan, least: int, live: int) -> Mapping[str, RoleShape]:

@@ -72,3 +72,43 @@ func.func @elements(%a: !m,
   "tile.store"(%acc, %c, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, memref<?x?xf32, strided<[?, 1]>>, index, index) -> ()
   return
 }
+
+// Of few registers, those of two iterations come together, a turn ahead; what is left of the
+// iterations loads one ahead.
+// CHECK-LABEL: @turns
+// CHECK: "gpu_tile.role"
+// CHECK: %[[TURNS:.*]] = arith.muli %{{.*}}, %[[SPAN:.*]] : index
+// CHECK: %[[END:.*]] = arith.addi %[[LOWER:.*]], %[[TURNS]] : index
+// CHECK: %[[ANY:.*]] = arith.cmpi slt, %[[LOWER]], %[[END]] : index
+// CHECK: %[[FIRST:.*]]:2 = scf.if %[[ANY]]
+// CHECK-COUNT-2: "tile.load"(%arg1
+// CHECK: scf.for %[[K:.*]] = %[[LOWER]] to %[[END]] step %[[SPAN]] iter_args(%{{.*}} = %{{.*}}, %[[T0:.*]] = %[[FIRST]]#0, %[[T1:.*]] = %[[FIRST]]#1)
+// CHECK: scf.if
+// CHECK-COUNT-2: "tile.load"(%arg1
+// CHECK: arith.negf %[[T0]]
+// CHECK: "gpu_tile.buffer_store"
+// CHECK: arith.negf %[[T1]]
+// CHECK: "gpu_tile.buffer_store"
+// CHECK: scf.yield
+// CHECK: scf.if
+// CHECK: "tile.load"(%arg1
+// CHECK: scf.for
+// CHECK: name = "load"
+func.func @turns(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
+                 %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 8, 8>, strides = array<i32: 8, 1>}},
+                 %c: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.num_warps = 4 : i32} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %bk = arith.constant 32 : index
+  %zero = arith.constant dense<0.0> : tensor<64x32xf32>
+  %size = memref.dim %a, %c1 : !m
+  %acc = scf.for %k = %c0 to %size step %bk iter_args(%sum = %zero) -> (tensor<64x32xf32>) {
+    %ta = "tile.load"(%a, %c0, %k) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> tensor<64x32xbf16>
+    %tb = "tile.load"(%b, %k, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> tensor<32x32xbf16>
+    %minus = arith.negf %tb : tensor<32x32xbf16>
+    %next = "tile.dot"(%ta, %minus, %sum) {options = {}} : (tensor<64x32xbf16>, tensor<32x32xbf16>, tensor<64x32xf32>) -> tensor<64x32xf32>
+    scf.yield %next : tensor<64x32xf32>
+  } {tile.stages = 4 : i32, tile.warp_specialize = true}
+  "tile.store"(%acc, %c, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (tensor<64x32xf32>, memref<?x?xf32, strided<[?, 1]>>, index, index) -> ()
+  return
+}
