@@ -24,10 +24,10 @@ an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) take
    the work. Numbers that say nothing of where others are come with them. Behind the last use of
    the tiles before, the loads would need no registers of their own. But a warp has six counters to
    wait for loads with, and ptxas gives all of these the same one: whoever waits for the first tile
-   of an iteration would wait for the last load as well, which has just begun (selective scans 161
-   us for 136 and 314 for 262, a recurrence of 2048 channels 391 for 353, H200). What is left of
-   the iterations is written out behind its loads, so that it waits for memory once: a row of 6
-   steps is nothing but that.
+   of an iteration would wait for the last load as well (selective scans 161 us for 136 and 314 for
+   262, a recurrence of 2048 channels 391 for 353, H200). What is left of the iterations is written
+   out behind its loads: a row of 6 steps is nothing but that. Where iterations only add up and
+   there are many programs, two are loaded at once, large tiles as well (`OF_MANY`).
 3. In a loop of products loads run one iteration ahead, issued in their place: what no ring brings
    (fp8 that goes through registers to be transposed, 4096 cubed, 384 us for 460; decays and values
    of a chunked recurrence, 75 for 88). So do numbers of rows that the loop gathers: it would wait
@@ -69,7 +69,12 @@ from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.analysis.register_pressure import most_live_registers, tiles_apart
 from tilec.passes.contract import Level, PassContext, kernel_pass
-from tilec.passes.copies.iterations_ahead import iterations_ahead, iterations_at_once
+from tilec.passes.copies.iterations_ahead import (
+    OF_MANY,
+    iterations_ahead,
+    iterations_at_once,
+    only_adds,
+)
 from tilec.passes.copies.loads_ahead import (
     AheadLoads,
     ahead_loads,
@@ -79,7 +84,7 @@ from tilec.passes.copies.loads_ahead import (
     number_loads,
     tile_loads,
 )
-from tilec.passes.demands.kernels import HOLDS_ROWS, teams_of
+from tilec.passes.demands.kernels import HOLDS_ROWS, MANY, programs_per_sm, suit_few, teams_of
 from tilec.passes.layouts.components import tile_bytes
 from tilec.passes.programs.program_relations import have_uneven_loops, read_their_length
 from tilec.passes.rewriting.free_ops import is_one_element
@@ -124,8 +129,9 @@ def prefetch_loads(function: ir.Operation, context: PassContext) -> None:
             continue
         apart = are_apart(found.loads, tiles_apart(function, part.block))
         soon = read_their_length(function) and _begin_in_memory(found)
-        if times := _times(function, part, found, (apart, soon), context):
-            _prefetch(found, times, apart or soon, context)
+        times, at_once = _times(function, part, found, (apart, soon), context)
+        if times:
+            _prefetch(found, times, at_once, context)
 
 
 def _go_round_once(function: ir.Operation) -> bool:
@@ -156,23 +162,30 @@ def _times(
     found: AheadLoads,
     at_once: tuple[bool, bool],
     context: PassContext,
-) -> int:
-    """How many iterations ahead loads come, and the body gets; 0 where it is not worthwhile.
-    `at_once`: whether loads come with others of their turn, as elements are apart, or as the loop
-    may end soon."""
+) -> tuple[int, bool]:
+    """How many iterations ahead loads come, and the body gets; 0 where it is not worthwhile; and
+    whether they come at once, in front of the work. `at_once`: whether they have to, as elements
+    are apart, or as the loop may end soon."""
     apart, soon = at_once
     loop, words, held = found.loop, found.registers, part.peak(function).registers
     room = part.registers - held
     if words > room:
-        return 0
+        return 0, False
     if _multiplies(loop) or _lead_on(found):
-        return 0 if apart else 1
+        return 0 if apart else 1, False
+    if not _is_alone(loop) or (soon and not _goes_by_numbers(found)):
+        return 0, False
+    suits_many = not soon and only_adds(loop) and not number_loads(loop) and OF_MANY * words <= room
+    if suits_many and programs_per_sm(function) > MANY:
+        return OF_MANY, True
     small = sum(tile_bytes(load.results[0]) for load in found.loads) <= LITTLE_BYTES
-    if not small or (soon and not _goes_by_numbers(found)) or not _is_alone(loop):
-        return 0
-    ahead = iterations_at_once if apart or soon else iterations_ahead
-    times = ahead(found, room, held, context.target)
-    return times if times > 1 else 0
+    if suits_many:
+        suit_few(function)
+    if apart or soon:
+        times = iterations_at_once(found, room)
+    else:
+        times = iterations_ahead(found, room, held, context.target)
+    return times if small and times > 1 else 0, apart or soon
 
 
 def _goes_by_numbers(found: AheadLoads) -> bool:
@@ -210,8 +223,8 @@ def _is_alone(loop: ir.Operation) -> bool:
     return not found
 
 
-def _prefetch(found: AheadLoads, times: int, apart: bool, context: PassContext) -> None:
-    _report(found, times, context, "at once" if apart else "ahead")
+def _prefetch(found: AheadLoads, times: int, at_once: bool, context: PassContext) -> None:
+    _report(found, times, context, "at once" if at_once else "ahead")
     found.loop.attributes[AHEAD] = ir.UnitAttr.get(found.loop.context)
     if times == 1:
         issue_behind(found, lambda load: load)
@@ -221,7 +234,7 @@ def _prefetch(found: AheadLoads, times: int, apart: bool, context: PassContext) 
     if unrolled is None:
         raise InternalError("an unrolled loop has none of its loads")
     body = [view.operation for view in unrolled.loop.regions[0].blocks[0].operations]
-    if apart:
+    if at_once:
         early = (*unrolled.addresses, *unrolled.loads)
         first = next(op for op in body if op not in OpSet(early))
         for op in early:

@@ -41,7 +41,7 @@ from tilec.passes.analysis.divisibility import (
 from tilec.passes.analysis.signs import is_never_negative
 from tilec.passes.analysis.vector_width import vector_width
 from tilec.passes.contract import Level, PassContext, kernel_pass
-from tilec.passes.demands.kernels import CROWD, programs_per_sm
+from tilec.passes.demands.kernels import MANY, programs_per_sm, suit_few
 from tilec.passes.rewriting.control import branch
 from tilec.passes.rewriting.free_ops import is_scalar, is_total, stays_in_thread
 from tilec.passes.rewriting.loops import clone_mapped, terminator
@@ -52,10 +52,6 @@ from tilec.passes.rewriting.walk import find_ops, is_of
 LEAST_TESTS = 20
 """Of a thread: with 9 or 10 a stencil of 1608 x 1536 f32 takes 8.2 us for 8.0, with 21 a filter of
 7 x 1256 x 384 f32 8.9 for 9.4 (H200)."""
-MANY = 16
-"""Programs a multiprocessor, beyond which kernels are compiled so: others wait for instructions.
-Stencils with rows of odd lengths: 4020 x 2753 f16, 42 a multiprocessor, 27.4 us for 36.4; 2023 x
-351 bf16, 3, 5.6 for 5.2; diffusion of 37 x 149 x 25 f32, 1.4, 2.3 for 2.2 (H200)."""
 COMPUTED_A_TEST = 32
 """Elements that a thread computes for each test at most: the code for them stands there twice, and
 gains little of what it takes. A stencil has 3 to 12, the filter 20. Not timed with others."""
@@ -83,9 +79,7 @@ def split_edges(function: ir.Operation, context: PassContext) -> None:
     if tests < max(LEAST_TESTS, _computed(rest) // COMPUTED_A_TEST):
         return
     if programs_per_sm(function) <= MANY:
-        if CROWD not in function.attributes:
-            i32 = ir.IntegerType.get_signless(32)
-            function.attributes[CROWD] = ir.IntegerAttr.get(i32, MANY)
+        suit_few(function)
         why = f"{MANY} programs a multiprocessor and fewer gain nothing"
         context.report.add("bounds", function, "tested by all programs", why)
         return

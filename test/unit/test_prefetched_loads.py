@@ -10,6 +10,8 @@ import pytest
 
 import tilec
 import tilec.language as tl
+from tilec.call import jit
+from tilec.passes.demands.kernels import MANY
 
 
 @tilec.kernel(grid=lambda x: x.shape[0], device="emulator:check")
@@ -130,3 +132,46 @@ def test_rows_of_sparse_matrices(width: int) -> None:
     expected = [parts[first:end].sum(0) for first, end in pairwise(starts)]
     np.testing.assert_allclose(y.astype(float), np.array(expected), atol=1e-2)
     assert told(multiply_sparse.compiled(*given, B=32)) == ["4 iterations at once"]
+
+
+@tilec.kernel(grid=lambda x: x.shape[0])
+def sums(x: tl.array, y: tl.array, N: tl.const):
+    """y[i] = sum of row i."""
+    row = tl.program_id(0)
+    total = tl.zeros(N, tl.f32)
+    for start in tl.range(0, x.shape[1], N):
+        total += tl.load(x, (row, start), N).to(tl.f32)
+    tl.store(y, row, tl.sum(total))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tile", "rows", "expected"),
+    [
+        ("f16", 1024, 16 * 132, ["8 iterations ahead"]),
+        ("f16", 1024, None, ["8 iterations ahead"]),
+        ("f16", 1024, 100000, ["2 iterations at once"]),
+        ("f32", 2048, 16 * 132, []),
+        ("f32", 2048, 100000, ["2 iterations at once"]),
+    ],
+)
+def test_sums_of_many_programs_load_two_iterations_at_once(
+    dtype: str, tile: int, rows: int | None, expected: list[str]
+) -> None:
+    """They hide the latency for each other; few programs need all they can have under way."""
+    specs, sizes = [f"x:{dtype}[?,?:8;?:8,1]", "y:f32[?]"], {"x": (rows, 8192), "y": (rows,)}
+    given = None if rows is None else sizes
+    kernel = sums.compile(specs, {"N": tile}, target="sm_90a", sizes=given)
+    assert told(kernel) == expected
+
+
+def test_sums_of_many_programs_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of no, one and several turns, and what is left."""
+    monkeypatch.setattr(jit, "better_suited", lambda kernel, *_: kernel.suits[1] and MANY + 1)
+    rng = np.random.default_rng()
+    for columns in (0, 40, 64, 130, 193, 500):
+        x = rng.standard_normal((5, columns), dtype=np.float32)
+        y = np.full(5, np.nan, np.float32)
+        kernel = sums.on("emulator:check")
+        kernel(x, y, N=64)
+        np.testing.assert_allclose(y, x.sum(1, dtype=np.float64), rtol=0, atol=1e-4)
+    assert told(kernel.compiled(x, y, N=64)) == ["2 iterations at once"]

@@ -11,6 +11,7 @@ import tilec
 import tilec.language as tl
 from tilec.examples.running import poisoned
 from tilec.passes import split_edges
+from tilec.passes.demands import kernels
 
 TARGETS = ["sm_80", "sm_90a", "sm_100a"]
 
@@ -18,7 +19,8 @@ TARGETS = ["sm_80", "sm_90a", "sm_100a"]
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """More programs than multiprocessors count as many."""
-    monkeypatch.setattr(split_edges, "MANY", 1)
+    for module in (kernels, split_edges):
+        monkeypatch.setattr(module, "MANY", 1)
 
 
 @tilec.kernel(grid=lambda y, BM, BN: (tl.cdiv(y.shape[0], BM), tl.cdiv(y.shape[1], BN)))

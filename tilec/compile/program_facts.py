@@ -19,12 +19,11 @@ from tilec.hardware.mma_shapes import MMA_M
 from tilec.hardware.powers import power_above
 from tilec.hardware.sizes import WORD_BITS
 from tilec.hardware.target import Target
-from tilec.passes import split_edges
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import Indexed, index_run
 from tilec.passes.analysis.vector_width import contiguous_dim
-from tilec.passes.demands.kernels import few_of, programs_per_sm
+from tilec.passes.demands.kernels import MANY, few_of, programs_per_sm
 from tilec.passes.layouts.components import depth_factor
 from tilec.passes.layouts.op_costs import issue_slots
 from tilec.passes.layouts.product_rows import keeps_rows, reduces_columns, reduces_rhs
@@ -319,7 +318,7 @@ class ProgramFacts:
 def facts_of(function: ir.Operation, target: Target) -> ProgramFacts:
     """Says what a program of a kernel does."""
     program = ProgramFacts(count_stripes(function, target, 1)[0], bool(few_of(function)))
-    program.is_crowded = programs_per_sm(function) > split_edges.MANY
+    program.is_crowded = programs_per_sm(function) > MANY
     program.may_pack = why_alone(function) is None
     for op in all_ops(function):
         view = op.opview

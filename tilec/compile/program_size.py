@@ -17,9 +17,8 @@ from tilec.compile.tile_warps import AT_ONCE, COMPUTED_PER_THREAD, meets_often
 from tilec.compile.warp_rules import Rule
 from tilec.hardware.powers import power_below
 from tilec.hardware.target import Target
-from tilec.passes import split_edges
 from tilec.passes.contract import Report
-from tilec.passes.demands.kernels import CROWD
+from tilec.passes.demands.kernels import suit_few
 
 RULES: tuple[Rule, ...] = (meets_often, *IN_LOOPS, *AT_ONCE)
 """Of programs without products: the first that is for a program decides, the last is for all."""
@@ -39,8 +38,7 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
     else:
         warps, why = _by_rules(program, target.warp_size)
         if not program.is_crowded and differs_in_crowds(program, target.warp_size):
-            i32 = ir.IntegerType.get_signless(32)
-            function.attributes[CROWD] = ir.IntegerAttr.get(i32, split_edges.MANY)
+            suit_few(function)
     report.add("warps", function, str(warps), why, num_warps=warps)
     return warps
 
