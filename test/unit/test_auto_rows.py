@@ -43,6 +43,18 @@ def test_loops_along_rows_take_tiles_by_their_length() -> None:
     assert first(64, 250000) == first(2, 250000) == 16384
 
 
+def test_long_rows_take_no_short_steps() -> None:
+    """Each step waits for what a warp reduces."""
+
+    def first(rows: int, columns: int) -> int:
+        values = {"x": array(rows, columns, dtype="f16"), "y": array(rows, columns, dtype="f16")}
+        return taken(soften, {**values, "B": tl.auto}, is_most=False)[0]["B"]
+
+    for columns in (3080, 4096, 4361, 6000, 8192):
+        assert first(20000, columns) >= 1024
+    assert first(54248, 736) in SHORT_STREAMED
+
+
 def test_short_rows_take_a_tile_that_holds_them() -> None:
     """Up to five eighths of the smallest tile of long rows, in eight sizes an octave; and up to
     three such tiles, which would each be one round of the loop, in steps of a quarter; and of few

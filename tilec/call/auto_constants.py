@@ -94,6 +94,11 @@ SHORT_STREAMED = (256, 512)
 """Others where a tile is of one row: of many short ones each takes one warp or two. Cross-entropy
 of 54248 rows of 736 takes 53.6 us with 256, 78.7 with 1024; sparse rows of 336 and 465 in the mean
 11.3 for 13.5 and 93.5 for 101.6 (H200)."""
+SHORT_STEPS = 4
+"""Of those, that a row takes at most: each waits for what a warp reduces, in registers that hold
+the loads of others. Cross-entropy of 15901 rows of 4361 bf16 takes 140 us with 512, in a warp, 114
+with 1024, in two, 16384 of 4096 85 and 74, 8000 of 5000 60.6 and 49.8, 8192 of 8192 108 and 80 (and
+74.8 with 4096, in four; H200)."""
 SHARED_ROW = 64
 """Columns of an elementwise tile of several dimensions: 128 bytes of 2-byte elements, a line of the
 caches."""
@@ -171,6 +176,16 @@ class AutoConstants:
         return (
             {} if others or set(names) != set(self.values) else {n: self.values[n] for n in names}
         )
+
+    def steps_often(self, tiles: Mapping[str, int], call: CallClass) -> bool:
+        """Whether a loop walks along a row in more than `SHORT_STEPS` short steps."""
+        for name, size in tiles.items():
+            if _is_streamed_row(name, self._roles) and name in self._roles.steps:
+                is_short = size * _largest(name, self._roles).fixed < STREAMED[0]
+                longest = walked_length(self._roles.steps[name], call)
+                if is_short and longest is not None and longest > SHORT_STEPS * size:
+                    return True
+        return False
 
     def walked(self, call: CallClass, names: Collection[str]) -> dict[str, int | None]:
         """Those of some constants that loops walk on by, and how many elements at most in calls of
