@@ -208,3 +208,23 @@ def test_a_warp_holds_what_meets_across_where_it_can(rows: int, warps: int) -> N
     np.testing.assert_allclose(y, expected, rtol=0, atol=1e-3)
     compiled = there.compiled(x, y, rows, 64)
     assert compiled.threads == 32 * warps * compiled.programs_per_cta
+
+
+@tilec.kernel(grid=lambda x, N: x.shape[0] * tl.cdiv(x.shape[1], N))
+def scale_and_shift(
+    x: tl.array, a: tl.array, b: tl.array, y: tl.array, N: tl.const, NUMBERS: tl.const
+):
+    """y = a * x + b, or a * x, by rows."""
+    blocks = tl.cdiv(x.shape[1], N)
+    row, start = tl.program_id(0) // blocks, tl.program_id(0) % blocks * N
+    v = tl.load(x, (row, start), N).to(tl.f32) * tl.load(a, row, ())
+    if NUMBERS > 1:
+        v += tl.load(b, row, ())
+    tl.store(y, (row, start), v.to(y.dtype))
+
+
+@pytest.mark.parametrize(("numbers", "warps"), [(1, 8), (2, 4)])
+def test_threads_that_load_several_numbers_have_more_elements(numbers: int, warps: int) -> None:
+    specs = ["x:bf16[?,?:8;?:8,1]", "a:f32[?]", "b:f32[?]", "y:bf16[?,?:8;?:8,1]"]
+    constants = {"N": 2048, "NUMBERS": numbers}
+    assert scale_and_shift.compile(specs, constants, target="sm_90a").threads == 32 * warps
