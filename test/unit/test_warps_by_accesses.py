@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -228,3 +230,27 @@ def test_threads_that_load_several_numbers_have_more_elements(numbers: int, warp
     specs = ["x:bf16[?,?:8;?:8,1]", "a:f32[?]", "b:f32[?]", "y:bf16[?,?:8;?:8,1]"]
     constants = {"N": 2048, "NUMBERS": numbers}
     assert scale_and_shift.compile(specs, constants, target="sm_90a").threads == 32 * warps
+
+
+def _log_of_sum(a: Any, b: Any) -> Any:
+    most = tl.maximum(a, b)
+    return most + tl.log(1 + tl.exp(tl.minimum(a, b) - most))
+
+
+@tilec.kernel(grid=lambda x: x.shape[0])
+def running_logs(x: tl.array, y: tl.array, N: tl.const):
+    """y[i, j]: the logarithm of the sum of exp(x[i, :j + 1])."""
+    row = tl.program_id(0)
+    tl.store(y, (row, 0), tl.associative_scan(tl.load(x, (row, 0), N), 0, _log_of_sum))
+
+
+@pytest.mark.parametrize(
+    ("tile", "rows", "warps"), [(1024, 322, 4), (4096, 107, 16), (1024, 3000, 2), (1024, None, 4)]
+)
+def test_scans_in_costly_steps_have_more_threads_where_programs_are_few(
+    tile: int, rows: int | None, warps: int
+) -> None:
+    sizes = None if rows is None else dict.fromkeys("xy", (rows, tile))
+    specs = ["x:f32[?,?:4;?:4,1]", "y:f32[?,?:4;?:4,1]"]
+    kernel = running_logs.compile(specs, {"N": tile}, target="sm_90a", sizes=sizes)
+    assert kernel.threads == 32 * warps

@@ -25,7 +25,7 @@ from tilec.passes.analysis.index_runs import Indexed, index_run
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.demands.kernels import MANY, few_of, programs_per_sm
 from tilec.passes.layouts.components import depth_factor
-from tilec.passes.layouts.op_costs import issue_slots
+from tilec.passes.layouts.op_costs import combining_slots, issue_slots
 from tilec.passes.layouts.product_rows import keeps_rows, reduces_columns, reduces_rhs
 from tilec.passes.programs.packing import why_alone
 from tilec.passes.rewriting.loops import innermost_loop
@@ -160,13 +160,15 @@ def _looks_up(load: tile.GatherOp) -> bool:
 @dataclass
 class Reductions:
     """Reductions and scans. `any`: whether there is one; `scans`: of scans, how many numbers the
-    elements of one are at most, 0 without; `once`: how many no loop repeats; `waited`: elements of
+    elements of one are at most, 0 without, and `scan_slots` the instructions of one step of one, of
+    the scan where they are most; `once`: how many no loop repeats; `waited`: elements of
     the largest tile that a loop reduces and needs the result of, 0 without, and `waits` how many
     there are of these; `between`: of the largest that a loop without products does; `along`: shapes
     of tiles, with the axes that are combined."""
 
     any: bool = False
     scans: int = 0
+    scan_slots: int = 0
     once: int = 0
     waited: int = 0
     waits: int = 0
@@ -181,6 +183,7 @@ class Reductions:
         self.any = True
         if isinstance(view, tile.ScanOp):
             self.scans = max(self.scans, len(view.inputs))
+            self.scan_slots = max(self.scan_slots, combining_slots(view))
         self.along.add((shape(view.inputs[0]), view.axis))
         if depth_factor(op) == 1:
             self.once += 1

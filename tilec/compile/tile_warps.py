@@ -105,6 +105,11 @@ warps, of 32 columns 9.6, with half as many bytes 11.5; rows of 16384 34.5 for 4
 rows of 4096 36.3, in twice as many warps 38.5, in four times 44.5. Elements that are several
 numbers count as often: sums of segments, with flags, of 2675 rows of 3000 f32 take 19.6 us in 8
 warps, 28.3 in 4, of 927 of 1024 3.5 in 8, 4.3 in 4, 4.2 in 2 (H200)."""
+COSTLY_SLOTS, COSTLY_PER_THREAD = 16, 8
+"""Instructions of a step of a scan, from which on a thread has so many elements at most where there
+are few programs: it takes one step after the other. Running logarithms of sums, 322 rows of 1024
+f32, take 3.9 us in 4 warps, 5.8 in two, 4.7 in 8; 107 of 4096 5.8 in 16, 6.5 in 8, 10.6 in four;
+but 3000 of 1024 15.6 in one, 17.2 in two and 18.0 in four (H200)."""
 SCALED_WARPS = 16
 """Of a row of more than the first of MANY_ELEMENTS that is loaded with others as long, as what it
 is scaled with: in 8 warps RMS norms of 64 to 938 rows of 8192 and 16384 bf16 took 1.02 to 1.27
@@ -208,6 +213,9 @@ def rows(program: ProgramFacts, lanes: int) -> Wanted:
     each = BYTES_PER_THREAD * (SCANNED if scans else 1) << doubled
     bytes_ = program.bytes * max(1, scans)
     wanted = spread(program, bytes_, each, lanes, f"{program.bytes} bytes")
+    if program.reductions.scan_slots >= COSTLY_SLOTS and not program.is_crowded:
+        steps = program.elements // (COSTLY_PER_THREAD * lanes)
+        wanted = wanted._replace(warps=max(wanted.warps, steps))
     if program.elements > MANY_ELEMENTS[0] and program.rows_loaded > 1:
         more = min(2 * wanted.warps, SCALED_WARPS)
         if program.alone or (more == SCALED_WARPS and not program.is_crowded):
