@@ -25,7 +25,8 @@ and take as many programs as there are, one behind the other.
 4. Programs that wait for programs of lower numbers keep a CTA each: a warp might have to run the
    lower one later. Where memory says how long a program takes, a warp with several long ones would
    end last, so more CTAs share the programs than run side by side (`UNEVEN_ROUNDS`).
-5. Programs that have a part of a warp (`tile.lanes`) share warps as well; the parts of a warp meet
+5. Which program of a grid of two axes it is, one division says; of three axes two.
+6. Programs that have a part of a warp (`tile.lanes`) share warps as well; the parts of a warp meet
    each by themselves.
 
 Does not handle: programs of several warps, and those with rings, roles or tensor copies.
@@ -116,23 +117,23 @@ def _pack(function: ir.Operation, context: PassContext, programs: int) -> None:
             for op in (CtaIdOp, NumCtasOp, ProgramInCtaOp, NumProgramsInCtaOp)
         )
         step, others = binary("arith.muli", ctas, warps), binary("arith.muli", y, z)
-        total = x if {op.opview.axis for op in ids} <= {0} else binary("arith.muli", x, others)
+        axes = {op.opview.axis for op in ids}
+        total = x if axes <= {0} else binary("arith.muli", x, y if axes <= {0, 1} else others)
         apart = binary("arith.addi", cta, binary("arith.muli", ctas, own))
         side = binary("arith.addi", binary("arith.muli", cta, warps), own)
         is_many = less(binary("arith.muli", step, constant(index, MANY_ROUNDS)), total)
         first = select(is_many, side, apart)
-        if {op.opview.axis for op in ids} <= {0}:
+        if axes <= {0}:
             # Programs along the others do all the same: no division says which this is.
             end, places = _walk(first, x, step, others)
         else:
-            end, places = _walk(first, total, step, None)
+            end, places = _walk(first, total, step, z if axes <= {0, 1} else None)
             with ir.InsertionPoint(end):
                 row = binary("arith.divui", places[0], x)
-                places = [
-                    binary("arith.remui", places[0], x),
-                    binary("arith.remui", row, y),
-                    binary("arith.divui", row, y),
-                ]
+                places = [binary("arith.remui", places[0], x), row]
+                if not axes <= {0, 1}:
+                    rows = [binary(name, row, y) for name in ("arith.remui", "arith.divui")]
+                    places = [places[0], *rows]
     for op in body:
         op.move_before(end)
     for op in ids:

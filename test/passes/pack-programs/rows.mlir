@@ -92,3 +92,19 @@ func.func @parts(%a: !v) attributes {tile.kernel, tile.lanes = 8 : i32} {
   "tile.store"(%x, %a, %i) {dims = array<i32: 0>, options = {}} : (!t, !v, index) -> ()
   return
 }
+
+// Of two axes one division says which program this is; programs along the third do all the same.
+// CHECK-LABEL: @two_axes
+// CHECK: scf.for
+// CHECK: scf.for %[[P:.*]] = %{{.*}} to %{{.*}} step
+// CHECK-NEXT: %[[ROW:.*]] = arith.divui %[[P]], %[[X:.*]] : index
+// CHECK-NEXT: %[[COLUMN:.*]] = arith.remui %[[P]], %[[X]] : index
+// CHECK-NOT: arith.remui
+// CHECK: "tile.store"(%{{.*}}, %{{.*}}, %[[ROW]], %[[COLUMN]])
+func.func @two_axes(%a: memref<?x?xi32, strided<[?, 1]>>) attributes {tile.kernel, tile.lanes = 8 : i32} {
+  %n = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %m = "tile.program_id"() {axis = 1 : i32} : () -> index
+  %x = arith.constant dense<1> : !t
+  "tile.store"(%x, %a, %m, %n) {dims = array<i32: 1>, options = {}} : (!t, memref<?x?xi32, strided<[?, 1]>>, index, index) -> ()
+  return
+}
