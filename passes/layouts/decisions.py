@@ -77,7 +77,9 @@ def decide_layouts(
     """Gives every component of a function, whose ops are `ops`, its layout; heaviest first.
 
     Tiles that only give the elements of others in another order pass on what the first decided
-    neighbour proposes: what is behind them, however heavy, hears of it before it is decided.
+    neighbour proposes: what is behind them, however heavy, hears of it before it is decided. So do
+    tiles that are computed from such, element by element: bytes that are scaled in groups of a
+    matrix and stored as rows are loaded as they are stored.
     """
     work = _gather_work(components, ops, accesses)
     every = components.all()
