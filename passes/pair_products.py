@@ -61,7 +61,7 @@ from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.shared_parts import acquired_by, load_part, part_of
 from tilec.passes.copies.tensor_copies import box_of
-from tilec.passes.dots.operand_buffers import operand_layout, swizzle_bytes
+from tilec.passes.layouts.panels import operand_layout, swizzle_bytes
 from tilec.passes.programs.cluster_alike import axes_of, meet
 from tilec.passes.programs.pair_sharing import PAIR, Sharing
 from tilec.passes.rewriting.control import only_if

@@ -37,7 +37,7 @@ from tilec.messages.diagnostics import CompileError
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import teams_of
 from tilec.passes.dots.computed_lhs import ComputedOperands, memory_run
-from tilec.passes.dots.operand_buffers import panel_elements
+from tilec.passes.layouts.panels import panel_elements
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import why_no_counter
 from tilec.passes.rewriting.refusals import Refusal, attempt, refuse

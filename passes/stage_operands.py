@@ -37,10 +37,11 @@ from tilec.passes.copies.tensor_copies import why_no_tensor_copy
 from tilec.passes.demands.loops import forbids_roles
 from tilec.passes.dots.block_scales import replace_dot, stage_scale_fragments
 from tilec.passes.dots.computed_lhs import ComputedOperands
-from tilec.passes.dots.operand_buffers import operand_layout, staged_as, swizzle_bytes
+from tilec.passes.dots.operand_buffers import staged_as
 from tilec.passes.dots.tensor_memory_dot import stage_tensor_memory_dot
 from tilec.passes.dots.warpgroup_dot import stage_warpgroup_dot
 from tilec.passes.layouts.buffer_layouts import buffer_for
+from tilec.passes.layouts.panels import operand_layout, swizzle_bytes
 from tilec.passes.rewriting.buffers import view_part
 from tilec.passes.rewriting.scalars import constant, less, select
 from tilec.passes.rewriting.walk import find_ops

@@ -32,16 +32,19 @@ from tilec.dialects.gpu_tile import (
     TransposeViewOp,
 )
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
-from tilec.dialects.types import element, is_tile, shape
+from tilec.dialects.types import is_tile
 from tilec.hardware.ring_stages import around_ring
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.placement import shared_bytes
-from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.buffer_fills import Fill, Read, uses_of, why_no_copy
-from tilec.passes.copies.tensor_copies import TensorCopy, plan_tensor_copy, why_no_tensor_copy
-from tilec.passes.dots.operand_buffers import operand_layout, swizzle_bytes
+from tilec.passes.copies.tensor_copies import (
+    TensorCopy,
+    panels_for,
+    plan_tensor_copy,
+    why_no_tensor_copy,
+)
 from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.rewriting.buffers import stored
 from tilec.passes.rewriting.loops import behind, first_in
@@ -77,7 +80,7 @@ def plan_copies_beside(
         if not is_wanted:
             continue
         if _why_not(view, buffer, facts, context) is not None:
-            buffer = _panels_for(view)
+            buffer = panels_for(view)
             if not buffer or _why_not(view, buffer, facts, context) is not None:
                 continue
             if not _two_fit([*copies, *found], buffer, context):
@@ -153,15 +156,6 @@ def _filled_first(load: tile.LoadOp, fills: Sequence[Fill]) -> ir.Value:
 def _buffer_for(load: tile.LoadOp) -> BufferType:
     """Where the tile lies as its readers like it best."""
     return buffer_for(load.result, *(layout_of(value) for value, _ in _readers(load)))
-
-
-def _panels_for(load: tile.LoadOp) -> BufferType | None:
-    """Where a matrix lies as the copy engine writes it, its rows' 16 bytes in other banks each;
-    None of what has no such rows."""
-    sizes, row = shape(load.result), contiguous_dim(load.src, load.dims)
-    if len(sizes) != 2 or row is None or not swizzle_bytes(sizes[row], element(load.result)):
-        return None
-    return BufferType.of(load.result, operand_layout(sizes, element(load.result), row))
 
 
 def _two_fit(copies: Sequence[TensorCopy], buffer: BufferType, context: PassContext) -> bool:

@@ -33,7 +33,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.tma import SWIZZLE_BYTES
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
-from tilec.dialects.types import is_tile
+from tilec.dialects.types import element, is_tile, shape
 from tilec.hardware.shared_layout import SharedLayout
 from tilec.hardware.sizes import MOST_BOX, VECTOR_BYTES
 from tilec.passes.analysis.coordinates import as_copy_coordinate
@@ -45,6 +45,7 @@ from tilec.passes.copies.buffer_fills import Read, products_of, readers
 from tilec.passes.copies.im2col_walks import Im2colWalk, im2col_walk
 from tilec.passes.copies.tensor_map_rules import why_no_tensor_map
 from tilec.passes.demands.kernels import limit_sizes
+from tilec.passes.layouts.panels import operand_layout, swizzle_bytes
 from tilec.passes.rewriting.loops import add_counter, top_level, why_no_counter
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.refusals import Refusal, attempt, refuse
@@ -108,6 +109,15 @@ def _planned_gather(
     if number % unit or any(facts.of(scalar) % unit for scalar in scalars):
         raise Refusal(f"its channels are not known to begin at a multiple of {VECTOR_BYTES} bytes")
     return TensorCopy(gather, store, dims, box, swizzle, walk)
+
+
+def panels_for(load: tile.LoadOp) -> BufferType | None:
+    """A buffer that holds a loaded tile as the copy engine writes it, its rows those of the array;
+    None where they fill no swizzle."""
+    sizes, run = shape(load.result), contiguous_dim(load.src, load.dims)
+    if len(sizes) != 2 or run is None or not swizzle_bytes(sizes[run], element(load.result)):
+        return None
+    return BufferType.of(load.result, operand_layout(sizes, element(load.result), run))
 
 
 def why_no_tensor_copy(

@@ -53,17 +53,13 @@ from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.buffer_fills import Uses, why_no_copy
-from tilec.passes.copies.tensor_copies import why_no_tensor_copy
+from tilec.passes.copies.tensor_copies import panels_for, why_no_tensor_copy
 from tilec.passes.demands.kernels import teams_of
 from tilec.passes.demands.loops import forbids_roles
-from tilec.passes.dots.operand_buffers import (
-    filled_buffer,
-    operand_layout,
-    panel_elements,
-    swizzle_bytes,
-)
+from tilec.passes.dots.operand_buffers import filled_buffer
 from tilec.passes.layouts.components import is_thin, tile_bytes
 from tilec.passes.layouts.maps import broadcast_source
+from tilec.passes.layouts.panels import panel_elements
 from tilec.passes.rewriting.buffers import view_part
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.loops import is_inside, outside_loops
@@ -270,7 +266,7 @@ class _Check:
 
     def _why_no_copy(self, load: LoadOp) -> str | None:
         reason = why_no_copy(load, Uses([], False, []), False, VECTOR_BYTES, "")
-        buffer = None if reason is not None else _raw_buffer(load)
+        buffer = None if reason is not None else panels_for(load)
         if buffer is None:
             return reason or "no rows of its tile are rows of a box"
         self.raw.append(buffer)
@@ -280,15 +276,6 @@ class _Check:
 def _is_remade(value: ir.Value) -> bool:
     """Whether a tile costs nothing to make anew in any layout."""
     return defining_op(value, "arith.constant", "tensor.splat", "tile.iota") is not None
-
-
-def _raw_buffer(load: LoadOp) -> BufferType | None:
-    """A buffer that holds a loaded tile as the copy engine writes it, its rows those of the array;
-    None where they fill no swizzle."""
-    sizes, run = shape(load.result), contiguous_dim(load.src, load.dims)
-    if len(sizes) != 2 or run is None or not swizzle_bytes(sizes[run], element(load.result)):
-        return None
-    return BufferType.of(load.result, operand_layout(sizes, element(load.result), run))
 
 
 class _Write:
@@ -325,7 +312,7 @@ class _Write:
         return again(op.operation, operands, type_)
 
     def _read(self, load: LoadOp, part: Part) -> ir.Value:
-        kind = _raw_buffer(load)
+        kind = panels_for(load)
         assert kind is not None  # else the lhs is not computed from it in parts
         return self._read_from(kind, load, part)
 

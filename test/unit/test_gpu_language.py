@@ -18,7 +18,7 @@ from tilec.hardware.layout import Layout, normalize, parse_layout
 from tilec.hardware.shared_layout import parse_shared_layout
 from tilec.language import gpu
 from tilec.language.gpu import layouts
-from tilec.passes.dots.operand_buffers import operand_layout
+from tilec.passes.layouts.panels import operand_layout
 
 FOR_PASSES = {
     "cp_async_gather": "gathers whose elements neighbour each other, which passes prove",
