@@ -23,7 +23,8 @@ LLVM inlines it (the pipeline must contain its always-inline pass, as every -O l
 
 Types: f32 and f64 by formulas of their own; f16 and bf16 in f32, rounded at the end.
 One-dimensional vectors are taken apart, except by ops LLVM has for vectors. fastmath<afn> asks for
-the hardware's approximation, which flushes f32 denormals; f64 has none and stays accurate.
+the hardware's approximation, which flushes f32 denormals; f64 has none and stays accurate. The
+report says what many accurate ones at a place take.
 Otherwise denormal arguments and results are right. arith.divf is correctly rounded; fastmath<arcp>
 gives div.full (2 ulp), but for f64, which has none, and LLVM gives div.approx for afn. arith.remf
 becomes an exact remainder.
@@ -40,7 +41,8 @@ from mlir import ir
 from mlir.dialects import math
 
 from tilec.dialects.types import is_vector
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, show_location, tile_pass
+from tilec.passes.layouts.op_costs import FUNCTIONS, is_approximate
 from tilec.passes.math import classification
 from tilec.passes.math.expansions import DIRECT, EXPANSIONS
 from tilec.passes.math.formula_functions import FormulaFunctions
@@ -68,12 +70,35 @@ _EXPANDED = frozenset(EXPANSIONS) | {
 """Names of ops that do not stay as they are: those of the math dialect, and of others."""
 
 
+_APPROXIMATED = ("exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan", "tanh", "powf")
+"""Functions that the hardware approximates in a few instructions."""
+_MANY = 8
+"""Calls at one place of the source, elements of a thread, that the report speaks of."""
+
+
 @tile_pass(requires=Level.NVVM)
 def expand_math(module: ir.Module, context: PassContext) -> None:
     """Replaces math ops (and inexact divisions and arith.remf) by what NVPTX can select."""
     vocabulary = Vocabulary(module.context)
     for table in _symbol_tables(module.operation):
+        _tell(table, context)
         _expand_table(table, vocabulary)
+
+
+def _tell(table: ir.Operation, context: PassContext) -> None:
+    """Reports what accurate functions of many elements take, where an author may ask for less."""
+    calls: dict[tuple[str, str], list[ir.Operation]] = {}
+    for op in table.regions[0].blocks[0].operations:
+        if op.operation.name != "llvm.func":
+            continue
+        for found in ops_named(op.operation, frozenset(f"math.{n}" for n in _APPROXIMATED)):
+            if isinstance(found.results[0].type, ir.F32Type) and not is_approximate(found):
+                calls.setdefault((found.name, show_location(found)), []).append(found)
+    for (name, _), ops in calls.items():
+        if len(ops) >= _MANY:
+            chosen = f"{name.removeprefix('math.')} in {FUNCTIONS[name][0]} instructions"
+            why = "accurate; approx=True takes the hardware's approximation, 1 to 3"
+            context.report.add("function", ops[0], chosen, why)
 
 
 def _symbol_tables(operation: ir.Operation) -> Iterator[ir.Operation]:

@@ -30,6 +30,8 @@ from mlir.passmanager import PassManager
 from scalar_execution import assemble, find_ptxas, llvm_text, ptx_of
 from target_names import MAIN
 
+import tilec
+import tilec.language as tl
 from tilec.hardware.target import find_target
 from tilec.messages.diagnostics import CompileError
 from tilec.passes.contract import PassContext
@@ -378,3 +380,18 @@ def test_every_op_becomes_ptx_that_assembles(target: str) -> None:
     assert ".extern" not in ptx
     assert "call" not in ptx
     assemble(ptx, target)
+
+
+@tilec.kernel(grid=lambda x: x.shape[0])
+def weights(x: tl.array, y: tl.array, APPROX: tl.const):
+    """Exponentials of rows."""
+    row = tl.load(x, (tl.program_id(0), 0), (1, 4096))
+    tl.store(y, (tl.program_id(0), 0), tl.exp(row - tl.max(row), approx=APPROX))
+
+
+@pytest.mark.parametrize("approx", [False, True])
+def test_the_report_says_what_accurate_functions_take(approx: bool) -> None:
+    specs = ["x:f32[?,?:4;?:4,1]", "y:f32[?,?:4;?:4,1]"]
+    report = weights.compile(specs, {"APPROX": approx}, target="sm_90a").report
+    told = [one["chosen"] for one in report["decisions"] if one["about"] == "function"]
+    assert told == ([] if approx else ["exp in 9 instructions"])
