@@ -149,17 +149,20 @@ def retention(
     rate, state = tl.load(rates, h, ()), tl.zeros((D, BV), tl.f32)
     step = tl.arange(BC).to(tl.f32)
     apart = step[:, None] - step[None, :]
-    inner = tl.where(apart >= 0, tl.exp2(tl.maximum(apart, 0.0) * rate), 0.0)
+    inner = tl.exp2(tl.maximum(apart, 0.0) * rate, approx=True)
+    inner = tl.where(apart >= 0, inner, 0.0)
     for c in tl.range(0, q.shape[2], BC):
         query = tl.load(q, (b, h, c, 0), (BC, D))
         key = tl.load(k, (b, h, c, 0), (BC, D))
         value = tl.load(v, (b, h, c, n), (BC, BV))
-        out = tl.dot(query, state.to(query.dtype)) * tl.exp2((step + 1.0) * rate)[:, None]
+        since = tl.exp2((step + 1.0) * rate, approx=True)
+        out = tl.dot(query, state.to(query.dtype)) * since[:, None]
         weights = (tl.dot(query, key.T) * inner).to(value.dtype)
         out = tl.dot(weights, value, out)
         tl.store(o, (b, h, c, n), out.to(o.dtype))
-        aged = (key.to(tl.f32) * tl.exp2((BC - 1.0 - step) * rate)[:, None]).to(key.dtype)
-        state = tl.dot(aged.T, value, state * tl.exp2(BC * rate))
+        left = tl.exp2((BC - 1.0 - step) * rate, approx=True)
+        aged = (key.to(tl.f32) * left[:, None]).to(key.dtype)
+        state = tl.dot(aged.T, value, state * tl.exp2(BC * rate, approx=True))
 
 
 @tilec.kernel(grid=lambda v, BV: (tl.cdiv(v.shape[3], BV), v.shape[1], v.shape[0]))
