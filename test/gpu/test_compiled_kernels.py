@@ -6,6 +6,7 @@ Every function is compiled with `fullgraph=True`, so that no call may break the 
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
 import time
@@ -140,8 +141,19 @@ def test_tuned_kernels_and_artefacts() -> None:
                 check(compiled(a, b), (a.double() @ b.double()).relu(), 1e-2)
 
 
+LOADING = """
+import sys
+sys.path[:0] = {paths!r}
+import torch
+import test_compiled_kernels as here
+x = here.random(77, 128, dtype=torch.float32)
+here.check(torch._inductor.aoti_load_package({package!r})(x), here.expected_of(x), 1e-5)
+"""
+
+
 def test_exported_programs() -> None:
-    """Saved and loaded; compiled ahead of time by Inductor."""
+    """Saved and loaded; compiled ahead of time by Inductor, for a process that has traced nothing:
+    where torch's loader dies (tilec/torch/README.md), the other tests go on."""
     needs_torch()
 
     class Model(torch.nn.Module):
@@ -158,8 +170,9 @@ def test_exported_programs() -> None:
         other = random(77, 128, dtype=torch.float32)
         check(loaded(other), expected_of(other), 1e-5)
         package = torch._inductor.aoti_compile_and_package(program, package_path=f"{folder}/a.pt2")
-        ahead = torch._inductor.aoti_load_package(package)
-        check(ahead(other), expected_of(other), 1e-5)
+        text = LOADING.format(paths=[str(Path(__file__).parent), *sys.path], package=package)
+        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+        assert done.returncode == 0, (done.returncode, done.stderr)
 
 
 def test_the_stream_of_the_caller() -> None:
