@@ -33,6 +33,7 @@ FORMULAS = {
     "tilec/ops/product_facts.py": set[str](),
     "tilec/ops/product_work.py": {
         "MOST_WAITING",
+        "SMALL_SUMS",
         "ACCUMULATORS_PER_WARP",
         "MOST_PADDING",
     },

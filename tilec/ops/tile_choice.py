@@ -20,7 +20,7 @@ from tilec.costs.machine import Machine
 from tilec.costs.model import predict
 from tilec.costs.tail_model import predict_with_tail
 from tilec.costs.work import ALONE, Stored, Unit, Way
-from tilec.hardware.mma_shapes import PAIR, PAIR_MS, tensor_ns
+from tilec.hardware.mma_shapes import PAIR
 from tilec.hardware.sizes import SWIZZLE_BITS, SWIZZLED_ROWS
 from tilec.hardware.target import Target
 from tilec.ops.multiply_plan import KEPT
@@ -32,6 +32,7 @@ from tilec.ops.product_work import (
     work_of,
 )
 from tilec.ops.row_groups import rows_of_round
+from tilec.ops.tile_pairs import may_pair
 from tilec.ops.vector_choice import vector_tile, vector_us
 from tilec.terms.dtypes import DType
 from tilec.terms.tile_sizes import LEAST_DEEP_SLOTS, USUAL_SIDE
@@ -85,6 +86,12 @@ TURN_COLUMNS = (192,)
 TURN_STEPS = 4
 """Of k, at least: shorter products wait for their stores (fp8 9792 x 15232 x 240 takes 127 us in
 turns, 113 in 128 x 256; 10448 x 9600 x 48 69.5 and 62.7; 3712 x 10624 x 208 40.3 and 32.5)."""
+MOST_TURN_STEPS = 48
+"""Beyond, the end of a program is little beside what a narrower tile loads more: 8192 x 8192 is 0.7
+to 1.5 % faster in 128 x 256 by all warps with 64 and 128 steps (bf16, f16, e4m3), 0.5 % slower with
+32, 2.4 with 16 (H200, bursts)."""
+TAIL_GAIN = 1.03
+"""Times as fast must a last round in parts be by prediction: at 8192 cubed it lost over seconds."""
 TURN_WARPS = 4
 """Of a set that takes programs in turn: a warpgroup, since two of 128 x 192 sums fill the
 registers."""
@@ -242,11 +249,12 @@ def _group(choice: TileChoice, product: Product, machine: Machine) -> int | None
 
 def preference(choice: TileChoice) -> tuple[float, ...]:
     """The key by which choices are ordered, the preferred one smallest: by time, which parts of k
-    must shorten by `PARTS_GAIN`, and where that is the same, those of the product itself before
-    those of the transposed one, those without a cluster, smaller tiles, deeper ones, fewer rows."""
+    must shorten by `PARTS_GAIN`, those of the last round alone by `TAIL_GAIN`, and where that is
+    the same, those of the product itself before those of the transposed one, those without a
+    cluster, smaller tiles, deeper ones, fewer rows."""
     is_shared = choice.cluster != ALONE
     size = choice.rows * choice.columns
-    us = choice.us * (PARTS_GAIN if choice.parts > 1 else 1)
+    us = choice.us * (PARTS_GAIN if choice.parts > 1 else TAIL_GAIN if choice.tail > 1 else 1)
     return us, choice.is_transposed, is_shared, size, -choice.depth, choice.rows
 
 
@@ -271,7 +279,7 @@ def _choices(
                 alone = us if splits == 1 else alone
             yield from _summed(product, tile, is_transposed, machine)
             shortest = min(shortest, alone)
-            if _may_pair(product, tile, machine.target):
+            if may_pair(product, tile, machine.target):
                 us, is_single = predicted(product, tile, 1, (PAIR, 1), machine)
                 yield TileChoice(*tile, 1, us, is_transposed, is_single, (PAIR, 1))
             for cluster in CLUSTERS if alone < MOST_SHARED * shortest else ():
@@ -286,11 +294,13 @@ def _filling(choice: TileChoice, product: Product, machine: Machine) -> TileChoi
     deeper than a short k if need be and the engine fills them: the same tile was 1.2 to 1.5 times
     as fast in 10 of 12 launches of 2 to 18 us (H200). Parts that a kernel adds up gain nothing."""
     unit = unit_of(choice.rows, choice.columns, product.kind, machine.target)
-    fills = choice.is_single if unit is Unit.WARPGROUPS else unit is Unit.WARPS
+    by_engine = product.way(unit) is Way.ENGINE
+    # Threads would fill rows that there are not, too.
+    fills = choice.is_single and (by_engine or product.m >= choice.rows)
+    fills = fills if unit is Unit.WARPGROUPS else unit is Unit.WARPS
     if choice.splits * choice.tail > 1 or choice.cluster != ALONE or not fills:
         return choice
-    depth = choice.depth
-    most = K_BYTES if product.way(unit) is Way.ENGINE else 0
+    depth, most = choice.depth, K_BYTES if by_engine else 0
     while depth == choice.depth or depth * product.width <= most:
         tile = choice.rows, choice.columns, depth
         work = in_parts(work_of(product, tile, 1, ALONE, machine), choice.parts)
@@ -319,7 +329,8 @@ def _tails(product: Product, machine: Machine) -> Iterator[TileChoice]:
 def _turns(product: Product, machine: Machine) -> Iterator[TileChoice]:
     """Tiles of one warpgroup for two sets of warps, where each has a program to take."""
     depth = _least_depth(product)
-    for columns in TURN_COLUMNS if product.k > (TURN_STEPS - 1) * depth else ():
+    is_suited = TURN_STEPS <= tl.cdiv(product.k, depth) <= MOST_TURN_STEPS
+    for columns in TURN_COLUMNS if is_suited else ():
         unit = unit_of(USUAL_SIDE, columns, product.kind, machine.target)
         if unit is not Unit.WARPGROUPS or product.keeps_sums:
             continue
@@ -333,17 +344,6 @@ def _least_depth(product: Product) -> int:
     """The elements of k of the shallowest tile."""
     spans = (span for span in sorted(SWIZZLE_BITS) if span >= product.k * product.width)
     return next(spans, K_BYTES) // product.width
-
-
-def _may_pair(product: Product, tile: tuple[int, int, int], target: Target) -> bool:
-    """Whether two programs, one below the other, can multiply together (`pair-products`)."""
-    rows, columns, _ = tile
-    unit = unit_of(rows, columns, product.kind, target)
-    fits = rows == PAIR_MS[0] // PAIR and columns in tensor_ns(PAIR_MS[0], product.kind, PAIR)
-    # Half of the columns are whole rows of a swizzle, whichever way they lie.
-    whole = columns // PAIR * product.width % min(SWIZZLE_BITS) == 0 or product.b.contiguous == 0
-    engine = unit is Unit.TENSOR_MEMORY and product.way(unit) is Way.ENGINE
-    return engine and fits and whole and product.m > rows and not product.keeps_sums
 
 
 def _may_be_deep(product: Product, rows: int, columns: int, depth: int, target: Target) -> bool:
