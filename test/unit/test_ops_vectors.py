@@ -77,9 +77,11 @@ def test_few_rows_of_a_long_k_are_summed_in_parts() -> None:
     assert chosen(20000, 1, 99999, ANYWHERE, ANYWHERE).is_vector
 
 
-def test_rows_share_a_program_where_all_multiprocessors_have_some() -> None:
-    for m, rows in ((100, 1), (528, 4)):
+def test_rows_share_a_program_where_one_each_took_several_rounds() -> None:
+    for m, rows in ((100, 1), (16 * 132, 1), (16 * 132 + 1, 4)):
         product = product_of(m, 1, 999, 1, tl.bf16, "ieee", ANYWHERE, ANYWHERE, ANYWHERE)
         assert vector_tile(product, H200) == (rows, 1024 // rows)
     across = product_of(100, 1, 333, 1, tl.bf16, "ieee", ACROSS, ANYWHERE, ANYWHERE)
     assert vector_tile(across, H200) == (32, 32)
+    longer = product_of(3001, 1, 777, 1, tl.bf16, "ieee", ACROSS, ANYWHERE, ANYWHERE)
+    assert vector_tile(longer, H200) == (32, 32)
