@@ -122,7 +122,8 @@ def _find_chain(loop: ir.Operation) -> _Chain | None:
         if not is_tile(argument):
             continue
         block, last = _passed_by(argument, number, body) or (body, number)
-        if block != body and len(list(argument.uses)) != 2:
+        # The fence alone reads it, wherever others might, and the way past the products.
+        if len(list(argument.uses)) != (1 if block == body else 2):
             continue
         links = _links(argument, block, last)
         if links is None:

@@ -146,3 +146,32 @@ def test_threads_read_the_transpose_that_is_multiplied(
     np.testing.assert_array_equal(c, (b @ a).T)
     expected = np.maximum(b.reshape(16, 5, 32).max(axis=(0, 1)), 0)
     np.testing.assert_array_equal(most, np.broadcast_to(expected, (3, 32)))
+
+
+@tilec.kernel(grid=lambda c: tl.cdiv(c.shape[0], 64))
+def looked_at(a: tl.array, b: tl.array, wanted: tl.array, c: tl.array, places: tl.array):
+    """c = a b; places: where each row has its greatest sum, added up over the blocks of k, in those
+    programs where it is wanted."""
+    m = tl.program_id(0) * 64
+    acc, found = tl.zeros((64, 64), tl.f32), tl.zeros(64, tl.i32)
+    for k in tl.range(0, a.shape[1], 64, stages=4):
+        if tl.load(wanted, m // 64, ()) > 0:
+            found = found + tl.argmax(acc, axis=1)
+        acc = tl.dot(tl.load(a, (m, k), (64, 64)), tl.load(b, (k, 0), (64, 64)), acc)
+    tl.store(c, (m, 0), acc)
+    tl.store(places, m, found)
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
+def test_a_guard_reads_the_sum(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No product is under way where a branch of the next iteration reads its sum."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    draw = np.random.default_rng(3).integers
+    a, b = (draw(-1, 2, size).astype(np.float16) for size in ((192, 640), (640, 64)))
+    wanted, c = np.array([1, 0, 1], np.int32), np.full((192, 64), np.nan, np.float32)
+    places = np.full(192, -1, np.int32)
+    looked_at.check(a, b, wanted, c, places)
+    sums = [a[:, :k].astype(float) @ b[:k].astype(float) for k in range(0, 641, 64)]
+    np.testing.assert_array_equal(c, sums[-1])
+    expected = sum(np.argmax(one, axis=1) for one in sums[:-1]) * np.repeat(wanted, 64)
+    np.testing.assert_array_equal(places, expected)
