@@ -49,15 +49,18 @@ def lower_cmpi(op: ir.Operation, state: Lowering) -> None:
     distance = None
     if run.is_positive and len(groups) > FEW_STEPS:
         bound, coordinate = (operands[n][0] for n in (1 - run.operand, run.operand))
-        distance = state.arith("subi", bound, coordinate)
+        # Not the other way round, as loads have it (`rectangle.py`): LLVM would keep the answers of
+        # both in predicates, from the load to where they are asked again, and ptxas 13.0 then holds
+        # 125 registers for 79 (layer norms of 4099 bf16, 376 us for 314 on an H200).
+        distance = state.arith("subi", coordinate, bound)
         signed = _SIGNED.get(predicate_of(op))
         predicate = predicate if signed is None else predicate_attribute(op.name, signed)
     made: dict[int, ir.Value] = {}
     for group, number in groups.items():
         sides = [registers[number] for registers in operands]
         if distance is not None:
-            sides[1 - run.operand] = distance
-            sides[run.operand] = state.constant(distance.type, here[number] - here[0])
+            sides[run.operand] = distance
+            sides[1 - run.operand] = state.constant(distance.type, here[0] - here[number])
         made[group] = create("arith.cmpi", sides, state.i1, predicate=predicate)
     state.values[result] = [made[at // run.length] for at in here]
 

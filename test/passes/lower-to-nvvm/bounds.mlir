@@ -66,8 +66,8 @@ func.func @at_most(%x: !x, %n: i32) attributes {tile.kernel} {
 // Many questions, of numbers that are 0 or more: constants against one distance.
 // CHECK-LABEL: llvm.func @distances
 // CHECK: %[[LEFT:.*]] = arith.subi %{{.*}}, %{{.*}} : i64
-// CHECK: arith.cmpi slt, %{{.*}}, %[[LEFT]]
-// CHECK: arith.cmpi slt, %{{.*}}, %[[LEFT]]
+// CHECK: arith.cmpi slt, %[[LEFT]], %{{.*}}
+// CHECK: arith.cmpi slt, %[[LEFT]], %{{.*}}
 func.func @distances(%b: memref<?xi8, strided<[1]>>) attributes {tile.kernel, tile.index_bits = 32 : i32} {
   %c0 = arith.constant 0 : index
   %n = memref.dim %b, %c0 : memref<?xi8, strided<[1]>>
