@@ -27,7 +27,7 @@ an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) take
    of an iteration would wait for the last load as well (selective scans 161 us for 136 and 314 for
    262, a recurrence of 2048 channels 391 for 353, H200). What is left of the iterations is written
    out behind its loads: a row of 6 steps is nothing but that. Where iterations only add up and
-   there are many programs, two are loaded at once, large tiles as well (`OF_MANY`).
+   there are many programs, two are loaded at once (`OF_MANY`), or of large tiles.
 3. In a loop of products loads run one iteration ahead, issued in their place: what no ring brings
    (fp8 that goes through registers to be transposed, 4096 cubed, 384 us for 460; decays and values
    of a chunked recurrence, 75 for 88). So do numbers of rows that the loop gathers: it would wait
@@ -71,6 +71,7 @@ from tilec.passes.analysis.register_pressure import most_live_registers, tiles_a
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.iterations_ahead import (
     OF_MANY,
+    has_several_vectors,
     iterations_ahead,
     iterations_at_once,
     only_adds,
@@ -175,10 +176,11 @@ def _times(
         return 0 if apart else 1, False
     if not _is_alone(loop) or (soon and not _goes_by_numbers(found)):
         return 0, False
-    suits_many = not soon and only_adds(loop) and not number_loads(loop) and OF_MANY * words <= room
+    small = sum(tile_bytes(load.results[0]) for load in found.loads) <= LITTLE_BYTES
+    fits_many = not soon and not number_loads(loop) and OF_MANY * words <= room
+    suits_many = fits_many and only_adds(loop) and not (small and has_several_vectors(found))
     if suits_many and programs_per_sm(function) > MANY:
         return OF_MANY, True
-    small = sum(tile_bytes(load.results[0]) for load in found.loads) <= LITTLE_BYTES
     if suits_many:
         suit_few(function)
     if apart or soon:

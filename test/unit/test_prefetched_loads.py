@@ -150,6 +150,7 @@ def sums(x: tl.array, y: tl.array, N: tl.const):
         ("f16", 1024, 16 * 132, ["8 iterations ahead"]),
         ("f16", 1024, None, ["8 iterations ahead"]),
         ("f16", 1024, 100000, ["2 iterations at once"]),
+        ("f32", 1024, 100000, ["8 iterations ahead"]),
         ("f32", 2048, 16 * 132, []),
         ("f32", 2048, 100000, ["2 iterations at once"]),
     ],
