@@ -23,13 +23,14 @@ a class of sizes. What turns out not to fit is halved, the largest size first (`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
 from tilec.call.call_class import CallClass
 from tilec.call.constant_roles import MOST_NAMES, Parts, Roles, probe
 from tilec.call.short_rows import LONGEST_AXIS, short_tile, walked_length, whole_tile
+from tilec.call.tile_choice import Constants
 from tilec.compile.row_walks import HeldAxis
 from tilec.executable.kernel import Parameter
 from tilec.hardware.mma_shapes import WIDEST_N
@@ -177,8 +178,11 @@ class AutoConstants:
             {} if others or set(names) != set(self.values) else {n: self.values[n] for n in names}
         )
 
-    def steps_often(self, tiles: Mapping[str, int], call: CallClass) -> bool:
-        """Whether a loop walks along a row in more than `SHORT_STEPS` short steps."""
+    def in_few_steps(self, candidates: Iterable[Constants], call: CallClass) -> list[Constants]:
+        """Those by which no loop walks along a row in more than `SHORT_STEPS` short steps."""
+        return [tiles for tiles in candidates if not self._steps_often(dict(tiles), call)]
+
+    def _steps_often(self, tiles: Mapping[str, int], call: CallClass) -> bool:
         for name, size in tiles.items():
             if _is_streamed_row(name, self._roles) and name in self._roles.steps:
                 is_short = size * _largest(name, self._roles).fixed < STREAMED[0]

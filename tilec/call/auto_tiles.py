@@ -266,8 +266,7 @@ class AutoTiles:
             return found
         if streamed := self._streamed(call, context):
             return dict(sorted(streamed.items(), key=lambda item: item[1].us))
-        every = [x for x in self._candidates if not self._usual.steps_often(dict(x), call)]
-        works = self._works(every, call, context)
+        works = self._works(self._usual.in_few_steps(self._candidates, call), call, context)
         works |= self._works(self._shallow(works, call), call, context)
         works |= self._works(self._narrow(works, call, context), call, context)
         found |= self._predictions(works, call)
