@@ -50,7 +50,7 @@ def vector_product(
     for k in tl.range(0, a.shape[a.ndim - 1], BK):
         x = tl.load(a, lead + (m, k), (BM, BK)).to(acc.dtype)
         y = tl.load(b, lead + (k, 0), (BK, 1)).to(acc.dtype)
-        acc = acc + x * y.reshape(1, BK)
+        acc = acc + x * y.reshape((1, BK))
     optional = (bias, row_scale, column_scale, scale, factor, residual)
     sums = tl.sum(acc, 1)[:, None]
     tl.store(c, lead + (m, 0), finish(sums, lead, m, 0, c.dtype, optional, PARTS, ACTIVATION))
