@@ -26,6 +26,7 @@ With `shared_gain` clusters of two were chosen for 18 of the 173 products that w
 and without, none of them slower for it; with 1.05 for 28, of which six were, by up to 15 %.
 With `between_gain`, of 176 products that were timed in three plain tiles or more the one taken is
 5.5 % from the fastest in the mean, with powers of two alone 6.2 %, with 1.0 5.7 %.
+`cluster` fits 60 pairs of a tile by itself and in clusters (`drawn-tiles-h200-2026-11-28.json`).
 With `parts_gain` groups of 708 rows, 1264 x 240, stay whole (6.2 us, in 2 parts 8.6). e4m3
 496 x 304 x 10368, transposed, takes 12.0 us in 8 parts of 64 x 176 and 10.8 in 4 of 64 x 96,
 straight in 4 of 64 x 112 8.9: that gives `gathered_words`. `lone_issue` and `prepared_overlap` fit
