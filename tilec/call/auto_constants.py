@@ -64,11 +64,13 @@ ROWS = (64, 128, 256)
 COLUMNS, COLUMNS_BETWEEN = (32, 64, 128, 256), (96, 160, 192, 224)
 """Columns of theirs that are tried with all rows, and with those that promise most: with all rows
 the latter were chosen more often than they were the fastest (17 drawn products, H200)."""
-ROWS_OF_MANY = (64, 128, THREE_WARPGROUPS)
-"""The same where a loop has several dots, which have less room for sums."""
-COLUMNS_OF_MANY = (32, 64, 80, 96, 128, 192)
+ROWS_OF_MANY, ROWS_OF_FOUR = (64, 128, THREE_WARPGROUPS), (256,)
+"""The same where a loop has several dots, which have less room for sums: of two dots narrow ones
+leave room for rows of four warpgroups (`compile/product_warps.py`)."""
+COLUMNS_OF_MANY = (32, 64, 80, 96, 112, 128, 192)
 """Columns there, which the loop walks along, too: those of 8 sizes that were the fastest on an H200
-for some attention or recurrence."""
+for some attention or recurrence, and 112: key_gradients of 64 elements, 4096 long, take 1736 us in
+112 x 128, 1812 in 96 x 128, 1795 in 128 x 128; causal, 8192 long, 1915, 1979 and 1977."""
 WARP_SIDES = (32, 64, 128)
 """Of tiles that single warps multiply, and of what is rows here and summed over there."""
 NARROW_SIDES = (16, 32)
@@ -162,8 +164,10 @@ class AutoConstants:
             return (usual,)
         if not self._target.supports(Feature.WGMMA) or {"m", "k"} <= roles:
             return tuple(dict.fromkeys((usual, *WARP_SIDES)))
-        many = any(len(columns) > 1 for columns in self._roles.columns.values())
-        rows, columns = (ROWS_OF_MANY, COLUMNS_OF_MANY) if many else (ROWS, COLUMNS)
+        most = max(map(len, self._roles.columns.values()), default=0)
+        rows, columns = (ROWS_OF_MANY, COLUMNS_OF_MANY) if most > 1 else (ROWS, COLUMNS)
+        if most == 2 and _leaves_three_warpgroups_room(self._roles, self._target):
+            rows += ROWS_OF_FOUR
         return tuple(dict.fromkeys((usual, *(rows if role == "m" else columns))))
 
     @property

@@ -12,6 +12,11 @@ from tilec.hardware.target import Feature, Target
 ACCUMULATORS_PER_THREAD = 128
 """Of the largest accumulator on tensor cores: half of a thread's registers, since a larger part of
 a warp reuses fragments more."""
+SUMS_OF_FOUR = 64
+"""The same of several products, by four warpgroups with 64 rows each: beside one that loads a
+thread of theirs has 112 registers. Attention with heads of 64 elements, 1024 long, takes 277 us in
+256 x 64 tiles so, 301 in 192 x 128 by three, whose last program has a third of its rows; 4096 long
+1021 and 1012 (bf16, full, H200)."""
 FMA_ACCUMULATORS_PER_THREAD = 64
 """Of the largest accumulator of dots by fma: each thread's operands take registers, too."""
 SMALL_SUMS = 512
@@ -29,6 +34,10 @@ def product_warps(products: Products, reductions: Reductions, target: Target) ->
     if on_warpgroups and products.count > 1 and products.rows == 3 * WGMMA_M:
         # What lies between two products wants whole rows.
         return 3 * WARPGROUP_WARPS, f"{products.rows} rows"
+    if on_warpgroups and products.count > 1 and products.rows == 4 * WGMMA_M:
+        warps = 4 * WARPGROUP_WARPS
+        if products.accumulators <= SUMS_OF_FOUR * warps * target.warp_size:
+            return warps, f"{products.rows} rows, few sums"
     wanted = min(MOST_WARPS, _that_hold(products, target.warp_size))
     warps = max(wanted, _least(products, reductions, target, on_warpgroups))
     return warps, f"{products.accumulators} accumulators"

@@ -31,7 +31,8 @@ its options 2009 for 2615, fla's gradient of GRPO 88 for 100."""
 
 
 def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> int:
-    """A power of two, 1 to 32 warps, with dots 4 to 8, of few rows 2; or three warpgroups."""
+    """A power of two, 1 to 32 warps, with dots 4 to 8, of few rows 2, or three or four
+    warpgroups."""
     program = facts_of(function, target)
     if program.products.accumulators:
         warps, why = product_warps(program.products, program.reductions, target)
