@@ -13,10 +13,13 @@ from target_names import MAIN
 
 import tilec
 from tilec.compile.assembler import assemble
+from tilec.compile.compiler import find_kernel
+from tilec.dialects.types import is_tile
 from tilec.examples.attention import TOLERANCE, reference
 from tilec.examples.running import poisoned
 from tilec.hardware.target import find_target
 from tilec.ops.attention_kernel import attention
+from tilec.passes.rewriting.walk import ops_named
 
 BF16 = ml_dtypes.bfloat16
 SMALL = {"D": 64, "BM": 64, "BN": 32}
@@ -66,10 +69,17 @@ def test_any_length(
 @pytest.mark.share(2)
 @pytest.mark.parametrize(("mode", "dtype"), [("late", np.float16), ("check", BF16)])
 @pytest.mark.parametrize("causal", [False, True])
-def test_tiles_of_three_warpgroups(
-    causal: bool, mode: str, dtype: type, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("rows", "columns", "warps"), [(192, 128, "12"), (256, 64, "16")])
+def test_tiles_of_three_and_four_warpgroups(
+    rows: int,
+    columns: int,
+    warps: str,
+    causal: bool,
+    mode: str,
+    dtype: type,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Three warpgroups with 64 queries each; 400 is no multiple of theirs, nor of a block of keys.
+    """Warpgroups with 64 queries each; 400 is no multiple of theirs, nor of a block of keys.
 
     What fits in registers is not warned of: numbers of columns take none.
     """
@@ -77,12 +87,12 @@ def test_tiles_of_three_warpgroups(
     q, k, v = (draw((1, heads, 400, 64), dtype) for heads in (2, 2, 2))
     o = poisoned(q.shape, dtype)
     there = attention.on(f"emulator:{mode}")
-    constants = {"D": 64, "CAUSAL": causal, "BM": 192, "BN": 128}
+    constants = {"D": 64, "CAUSAL": causal, "BM": rows, "BN": columns}
     there(q, k, v, o, 0.125, **constants)
     assert error(o, reference(q, k, v, causal, 0.125)) <= TOLERANCE[dtype]
     decisions = there.compiled(q, k, v, o, 0.125, **constants).report["decisions"]
     chosen = {(one["about"], one["chosen"].split()[0]) for one in decisions}
-    assert ("warps", "12") in chosen
+    assert ("warps", warps) in chosen
     assert not [about for about, _ in chosen if about == "registers"]
 
 
@@ -151,10 +161,13 @@ def test_scores_whose_exponential_would_overflow() -> None:
     assert error(o, reference(q, k, v, False, 0.25)) <= 4 * TOLERANCE[np.float16]
 
 
-def test_blocks_that_all_queries_see_are_not_masked() -> None:
-    """One loop without a comparison of columns, one with."""
+@pytest.mark.parametrize(("rows", "loops"), [(128, 1), (192, 2)])
+def test_blocks_that_all_queries_see_are_not_masked(rows: int, loops: int) -> None:
+    """One loop compares columns in a branch; of two the first does not."""
     specs = [*(f"{name}:f16[?,?,?,?;?,?,?,1]" for name in "qkvo"), "scale:f32"]
-    module = attention.source_module(specs, {"D": 64, "CAUSAL": True})
-    first, second = str(module).split("scf.for")[1:]
-    assert "arith.cmpi" not in first.split("scf.yield")[0]
-    assert "arith.cmpi" in second.split("scf.yield")[0]
+    module = attention.source_module(specs, {"D": 64, "CAUSAL": True, "BM": rows, "BN": 128})
+    found = ops_named(find_kernel(module, None), ["scf.for"])
+    masks = [op for op in ops_named(found[-1], ["arith.cmpi"]) if is_tile(op.results[0])]
+    assert len(found) == loops
+    assert {op.parent.name for op in masks} == {"scf.if" if loops == 1 else "scf.for"}
+    assert loops == 1 or not ops_named(found[0], ["arith.cmpi"])

@@ -249,9 +249,10 @@ def _visit(
         elif op.name in ("scf.while", "scf.if"):
             if op.name == "scf.while":
                 found.loops.append(None)
+            times = around[:-1] if _is_for_edges(op) else around
             for region in op.regions:
                 for inner in region.blocks:
-                    _visit(inner, around, found)
+                    _visit(inner, times, found)
         else:
             _look(op, loop, found)
     work = loop.work
@@ -265,6 +266,15 @@ def _visit(
         work.exchanges, work.crossed = 0, loop.crossed
     if work.flops or work.global_bytes or work.stored_bytes or work.computed:
         found.bodies.append(Body(work, tuple(loop.fills), loop.loaded, around))
+
+
+def _is_for_edges(op: ir.Operation) -> bool:
+    """Whether a branch only changes tiles, and else leaves them as they are, as masks do: counted
+    as taken once in a loop, at its end."""
+    if op.name != "scf.if" or not all(map(is_tile, op.results)) or not len(op.results):
+        return False
+    other = op.regions[1].blocks[0]
+    return len(other.operations) == 1
 
 
 def _enter(op: ir.Operation, found: _Found) -> int:

@@ -1,10 +1,10 @@
 """Attention forward by online softmax (arXiv:2205.14135, 2307.08691), for `attention`.
 
 A program holds BM queries of one head and walks over the keys that any of them sees, BN at a time;
-scores never reach memory. Blocks that all of them see whole have no mask: those before, at the left
-edge of a window, and those behind, at the diagonal and at the end of the keys, have loops of their
-own. Where queries, keys and values lie is said once for each kernel: heads of a batch, sequences
-packed one behind the other, or pages that a table names.
+scores never reach memory. Blocks that all of them see whole are not masked. Those at the left edge
+of a window, at the diagonal and at the end of the keys are: in a branch of the one loop, or in
+loops of their own (`walks_once`). Where queries, keys and values lie is said once for each kernel:
+heads of a batch, sequences packed one behind the other, or pages that a table names.
 """
 
 # Of a kernel's functions only what a checker cannot infer is annotated.
@@ -29,6 +29,10 @@ least about 1, the highest weight."""
 BEHIND = 8
 """Of a query's highest score, the most that what is taken for it may be behind: weights are up to
 2^8 then, and what was added up need not be scaled for each higher score."""
+WIDEST_ONCE = 128
+"""Elements of a head up to which masks under the diagonal stand in a branch (`walks_once`)."""
+ROWS_OF_THREE, ROWS_OF_FOUR = 192, 256
+"""Of three and four warpgroups, with 64 each: threads have 160 and 112 registers, of two 240."""
 NARROW_SHIFT = 8
 """Weights of fp8 are 2^8 times as large, which sums of weights are, too: f8e4m3 ends at 448, and
 begins at 2^-9."""
@@ -43,12 +47,15 @@ def attend(
     visible: Any,
     bend: Any = None,
     kept: Any = None,
+    partly: Any = None,
+    seen: Any = None,
 ) -> Any:
     """The state after one more block of keys and values; `visible`: a mask, or None for all.
 
     State: of each query the highest score so far, the sum of weights, the weighted sum of values.
     `factor`: of scores; `bend`: of what is below tanh, where scores have a cap; `kept`: the mask of
-    weights that dropout leaves, which counts for the values alone.
+    weights that dropout leaves, which counts for the values alone. `partly`: whether some query
+    does not see some of these keys; `seen`: what `sees` wants to know of the mask then.
     """
     highest, total, acc = state
     score = tl.dot(query, key.T)
@@ -56,6 +63,8 @@ def attend(
         score = tl.tanh(score * bend, approx=True)
     if visible is not None:
         score = tl.where(visible, score, -tl.inf)
+    if partly is not None and partly:
+        score = tl.where(sees(*seen), score, -tl.inf)
     higher = tl.max(score, 1) * factor
     if value.dtype.bits == 8:  # whose weights have no room above
         higher = tl.maximum(highest, higher)
@@ -115,6 +124,57 @@ def block(x: Any, place: Any, n: Any, size: Any, width: Any) -> Any:
     return tl.gather(x, (number[:, None], (rows % page)[:, None], head, tl.arange(width)[None, :]))
 
 
+def attend_block(
+    state: Any, each: Any, n: Any, masked: Any, keys: Any = None, partly: Any = None
+) -> Any:
+    """`attend` for the block of keys from number `n` on. `each`: what is the same for all of them.
+    `masked`: whether always; `partly`: None, or whether it is. `keys`: how many there are, where
+    what lies behind them may be anything."""
+    query, (q, k, v), (mine, theirs), rows, bound, (scale, cap, _, window), drop, sizes = each
+    size, width, other = sizes
+    factor, bend = bent(scale, cap)
+    key, value = block(k, theirs, n, size, width), block(v, theirs, n, size, other)
+    columns = n + tl.arange(size)[None, :]
+    if keys is not None:  # 0 times what is no number is none
+        value = tl.where(n + tl.arange(size)[:, None] < keys, value, 0.0)
+    seen = rows, columns, bound, window
+    visible = sees(*seen) if masked else None
+    kept = keeps(drop, q, k, mine, rows, columns)
+    return attend(state, query, key, value, factor, visible, bend, kept, partly, seen)
+
+
+def walks_once(causal: Any, window: Any, rows: Any, width: Any, values: Any) -> Any:
+    """Whether a kernel has one loop over keys, with masks in a branch, of `rows` queries a program
+    and heads of `width` elements.
+
+    A program of two loops issues its first product, and awaits its last one, twice, where its last
+    block is always masked, as under the diagonal. Heads of 128 elements, causal, 1024 long take 139
+    us in one loop and 148 in two, 4096 long 421 and 443, of 64 in 128 rows, 1024 long, 202 and 218
+    (H200, bf16, the least of seven). Full ones mask no block as a rule: 213 and 207 with 128
+    elements, 1024 long. By three warpgroups, whose threads have few registers, ptxas computes the
+    weights of rows one after the other there, not side by side: 64 elements, causal, 8192 long,
+    1168 and 1074; by four, full, 1024 long, 276 in one, not timed in two. Windows, wider heads and
+    fp8 were not timed with a branch.
+    """
+    narrow = width <= WIDEST_ONCE and values.dtype.bits == 16 and window is None
+    return narrow and (rows == ROWS_OF_FOUR or (causal and rows != ROWS_OF_THREE))
+
+
+def walk_apart(state: Any, each: Any, bounds: Any, keys: Any, demands: Any) -> Any:
+    """The state after blocks of keys between `bounds`: with masks up to the second, at the left
+    edge of a window, and from the third on. `each`, `keys`: as in `attend_block`."""
+    left, first, whole, end = bounds
+    size: tl.const = each[-1][0]
+    if each[5][-1] is not None:
+        for n in tl.range(left, first, size):
+            state = attend_block(state, each, n, True)
+    for n in tl.range(first, whole, size, stages=demands[0], warp_specialize=demands[1]):
+        state = attend_block(state, each, n, False)
+    for n in tl.range(whole, end, size):
+        state = attend_block(state, each, n, True, keys)
+    return state
+
+
 def walk(
     state: Any,
     query: Any,
@@ -126,21 +186,19 @@ def walk(
     sizes: Any,
     demands: Any = (None, None),
     part: Any = None,
+    once: Any = False,
 ) -> Any:
     """The state of queries after all keys that they see, or after one `part` of these: its number,
     and how many there are.
 
     `arrays`: q, k, v. `place`: of q, as in `keeps`; of k and v, as in `block`. `span`: the rows of
     the queries (a column), the first, how many; the number of keys, and whether what lies behind
-    them may be anything. `how`: scale, cap, whether causal, the window. `sizes`: BN, D, DV.
+    them may be anything. `how`: scale, cap, whether causal, the window. `sizes`: BN, D, DV. `once`:
+    in one loop (`walks_once`).
     """
-    q, k, v = arrays
-    mine, theirs = place
     rows, m, many, keys, dirty = span
-    scale, cap, causal, window = how
-    size, width, other = sizes
-    factor, bend = bent(scale, cap)
-    columns = tl.arange(size)[None, :]
+    _, _, causal, window = how
+    size: tl.const = sizes[0]
     end, seen, first, bound = keys, keys, 0, keys
     if causal:
         end, seen = tl.minimum(keys, m + many), tl.minimum(keys, m + 1)
@@ -160,24 +218,12 @@ def walk(
         left, end = low, high
         whole = tl.maximum(low, tl.minimum(whole, high))
         first = tl.maximum(low, tl.minimum(first, whole))
-    if window is not None:
-        for n in tl.range(left, first, size):
-            key, value = block(k, theirs, n, size, width), block(v, theirs, n, size, other)
-            visible = sees(rows, n + columns, bound, window)
-            kept = keeps(drop, q, k, mine, rows, n + columns)
-            state = attend(state, query, key, value, factor, visible, bend, kept)
-    for n in tl.range(first, whole, size, stages=demands[0], warp_specialize=demands[1]):
-        key, value = block(k, theirs, n, size, width), block(v, theirs, n, size, other)
-        kept = keeps(drop, q, k, mine, rows, n + columns)
-        state = attend(state, query, key, value, factor, None, bend, kept)
-    for n in tl.range(whole, end, size):
-        key, value = block(k, theirs, n, size, width), block(v, theirs, n, size, other)
-        if dirty:  # 0 times what is no number is none
-            value = tl.where(n + tl.arange(size)[:, None] < keys, value, 0.0)
-        visible = sees(rows, n + columns, bound, window)
-        kept = keeps(drop, q, k, mine, rows, n + columns)
-        state = attend(state, query, key, value, factor, visible, bend, kept)
-    return state
+    each = query, arrays, place, rows, bound, how, drop, sizes
+    if once and not dirty:
+        for n in tl.range(left, end, size, stages=demands[0], warp_specialize=demands[1]):
+            state = attend_block(state, each, n, False, partly=n + size > seen)
+        return state
+    return walk_apart(state, each, (left, first, whole, end), keys if dirty else None, demands)
 
 
 def put(x: Any, head: Any, start: Any, m: Any, many: Any, tile: Any) -> None:
@@ -246,7 +292,7 @@ def attention(
     is D if not given; SHARED heads of q have one of k and v. CAUSAL: query i sees keys 0 to i,
     `window`: only the last so many. `lengths`: keys of each batch, whose last its queries are.
     `table` (batch, pages of one): k and v are (pages, PAGE, heads, elements).
-    STAGES, WARP_SPECIALIZE: demands of the unmasked loop.
+    STAGES, WARP_SPECIALIZE: demands of the loop over keys.
     """
     batch, head, m = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BM
     width: tl.const = D if DV is None else DV
@@ -265,6 +311,7 @@ def attention(
         (dropout, seed),
         (BN, D, width),
         (STAGES, WARP_SPECIALIZE),
+        once=walks_once(CAUSAL, window, BM, max(D, width), v),
     )
     mean, log = finish(state, v, dropout)
     if logs is not None:
