@@ -64,7 +64,7 @@ fuzz: install ## break inputs at random, and run random programs, for an hour an
 	$(BIN)/python test/robustness/fuzz.py kernels --count 5000 --jobs $(JOBS)
 	$(BIN)/python test/robustness/fuzz.py programs --count 2000 --jobs $(JOBS)
 	$(BIN)/python test/robustness/choices.py --count 1000
-	$(BIN)/python test/random_kernels/run_kernels.py --count 2000
+	$(BIN)/python test/random_functions/run_kernels.py --count 2000
 
 test-lit: install ## the part of them that is lit's
 	$(BIN)/lit -sv test

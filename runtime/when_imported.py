@@ -9,7 +9,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 
-def when_imported(name: str, act: Callable[[], None]) -> None:
+def when_imported(name: str, act: Callable[[], object]) -> None:
     """Calls `act` now, if the module is loaded, or else as soon as it is."""
     if name in sys.modules:
         act()
@@ -20,7 +20,7 @@ def when_imported(name: str, act: Callable[[], None]) -> None:
 class _Finder:
     """Finds the module as the others do, once, and has its loader act behind loading."""
 
-    def __init__(self, name: str, act: Callable[[], None]) -> None:
+    def __init__(self, name: str, act: Callable[[], object]) -> None:
         self._name, self._act = name, act
 
     def find_spec(

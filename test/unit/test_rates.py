@@ -31,12 +31,7 @@ FORMULAS = {
     "tilec/call/ranked_tiles.py": set[str](),
     "tilec/costs/streams.py": set[str](),
     "tilec/ops/product_facts.py": set[str](),
-    "tilec/ops/product_work.py": {
-        "MOST_WAITING",
-        "SMALL_SUMS",
-        "ACCUMULATORS_PER_WARP",
-        "MOST_PADDING",
-    },
+    "tilec/ops/product_work.py": {"MOST_WAITING", "ACCUMULATORS_PER_WARP", "MOST_PADDING"},
 }
 """Modules that predict, and the numbers that each may name: sizes of formats and instructions, and
 what the compiler chooses by itself. What a device takes or reaches is none of them."""

@@ -8,6 +8,7 @@ from tilec.hardware.mma_shapes import MMA_M, WGMMA_M
 from tilec.hardware.powers import power_above, power_below
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Feature, Target
+from tilec.terms.tile_sizes import SMALL_SUMS
 
 ACCUMULATORS_PER_THREAD = 128
 """Of the largest accumulator on tensor cores: half of a thread's registers, since a larger part of
@@ -19,10 +20,6 @@ thread of theirs has 112 registers. Attention with heads of 64 elements, 1024 lo
 1021 and 1012 (bf16, full, H200)."""
 FMA_ACCUMULATORS_PER_THREAD = 64
 """Of the largest accumulator of dots by fma: each thread's operands take registers, too."""
-SMALL_SUMS = 512
-"""Of a product of 16 rows that two warps share: products of chunks of 16 rows by 16 or 32 columns
-took 0.73 to 0.89 of the time in four warps, an eighth kernel 1.13; by 64 columns 0.91 and 1.24
-(linear attention on an H200)."""
 FEWEST_WARPS, USUAL_WARPS, MOST_WARPS = 2, 4, 8
 """Of a CTA that multiplies: where it has few rows, a warpgroup, and two of them, which is most but
 where rows are three warpgroups'."""

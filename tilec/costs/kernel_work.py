@@ -45,7 +45,7 @@ from tilec.passes.programs.program_relations import differ_in_length, program_ax
 from tilec.passes.programs.shared_loads import why_apart
 from tilec.passes.programs.sum_parts import find_shared, find_sum, why_whole
 from tilec.passes.rewriting.op_tables import OpMap
-from tilec.passes.rewriting.walk import all_ops, find_ops
+from tilec.passes.rewriting.walk import all_ops, blocks_in, find_ops
 from tilec.passes.simplify import simplify
 from tilec.terms.demands import NUM_WARPS, PARTS, STAGES, SUM_PARTS
 
@@ -250,9 +250,8 @@ def _visit(
             if op.name == "scf.while":
                 found.loops.append(None)
             times = around[:-1] if _is_for_edges(op) else around
-            for region in op.regions:
-                for inner in region.blocks:
-                    _visit(inner, times, found)
+            for inner in blocks_in(op):
+                _visit(inner, times, found)
         else:
             _look(op, loop, found)
     work = loop.work
@@ -271,10 +270,8 @@ def _visit(
 def _is_for_edges(op: ir.Operation) -> bool:
     """Whether a branch only changes tiles, and else leaves them as they are, as masks do: counted
     as taken once in a loop, at its end."""
-    if op.name != "scf.if" or not all(map(is_tile, op.results)) or not len(op.results):
-        return False
-    other = op.regions[1].blocks[0]
-    return len(other.operations) == 1
+    only_tiles = op.name == "scf.if" and len(op.results) and all(map(is_tile, op.results))
+    return bool(only_tiles) and len(op.regions[1].blocks[0].operations) == 1
 
 
 def _enter(op: ir.Operation, found: _Found) -> int:

@@ -32,7 +32,7 @@ from tilec.hardware.ring_stages import (
 from tilec.hardware.sizes import SECTOR_BYTES, VECTOR_BYTES
 from tilec.hardware.target import Feature, Target
 from tilec.ops.product_facts import Product
-from tilec.terms.tile_sizes import USUAL_SIDE
+from tilec.terms.tile_sizes import SMALL_SUMS, USUAL_SIDE
 
 MOST_WAITING = 2
 """Rounds of programs that wait for what they read of DRAM, whose CTAs do not stay: who gets more
@@ -41,8 +41,6 @@ x 32 in 128 x 128: 4.0 us for 6.2, H200)."""
 MOST_PADDING = 16
 """Bytes behind each row or column of a tile that is rearranged, so that banks differ: 256 x 128 of
 4 bytes leave room for one slot of 48 kB, not for the two that they leave without it."""
-SMALL_SUMS = 512
-"""Of 16 rows, which two warps share, as the compiler chooses warps (`compile/product_warps.py`)."""
 ACCUMULATORS_PER_WARP = 4096
 """As the compiler chooses warps: 128 accumulators a thread, 4 to 8 warps."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from random_kernels.kernel_writer import PLACES, Writer
-from random_kernels.steps import STEPS, load_more, steps
+from random_functions.kernel_writer import PLACES, Writer
+from random_functions.steps import STEPS, load_more, steps
 
 STAGES = ("", "", "", "", ", stages=2", ", stages=3", ", stages=4")
 OTHERS = ("", "", "", "", "", ", any_order=False", ", warp_specialize=True")

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import random_kernels
-from random_kernels import numpy_language
-from random_kernels.kernel_writer import ArrayOf, Written
+import random_functions
+from random_functions import numpy_language
+from random_functions.kernel_writer import ArrayOf, Written
 
 TARGETS = ("sm_80", "sm_90a", "sm_90a", "sm_90a", "sm_100a", "sm_100a", "sm_120a")
 EXACT = 1 << 23
@@ -48,7 +48,7 @@ class Case:
 def drawn(seed: int, targets: Sequence[str] = TARGETS, data: int = 0) -> Case:
     """A case; the same for the same seed. `data`: other numbers in arrays of the same sizes."""
     rng = random.Random(seed)
-    kernel = random_kernels.kernel(seed)
+    kernel = random_functions.kernel(seed)
     target = rng.choice(targets)
     demands = _demands(rng, target)
     sizes = _sizes(rng, kernel)

@@ -6,8 +6,8 @@ import copy
 import re
 from collections.abc import Callable
 
-from random_kernels.cases import Case
-from random_kernels.kernel_writer import Line
+from random_functions.cases import Case
+from random_functions.kernel_writer import Line
 
 ALIKE = 24
 """Characters at the beginning of two outcomes that are the same."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from random_kernels.kernel_writer import NARROW, Value, Writer, Written
-from random_kernels.loops import loop
-from random_kernels.steps import steps
+from random_functions.kernel_writer import NARROW, Value, Writer, Written
+from random_functions.loops import loop
+from random_functions.steps import steps
 
 MOST = 8192
 """Elements of a tile."""

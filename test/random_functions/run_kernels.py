@@ -1,6 +1,6 @@
 """Random kernels on the emulator beside NumPy; the same seed, the same kernels.
 
-    python test/random_kernels/run_kernels.py --count 1000 --seed 1 [--targets sm_90a sm_100a]
+    python test/random_functions/run_kernels.py --count 1000 --seed 1 [--targets sm_90a sm_100a]
 
 A kernel that is refused with its demands is compiled without them. What is received otherwise, or
 gives other numbers, is shrunk and printed; the exit code says whether there was any.
@@ -27,8 +27,8 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1])]
 
-from random_kernels.cases import TARGETS, Case, difference, drawn, expected_of  # noqa: E402
-from random_kernels.shrinking import shrunk  # noqa: E402
+from random_functions.cases import TARGETS, Case, difference, drawn, expected_of  # noqa: E402
+from random_functions.shrinking import shrunk  # noqa: E402
 from tilec.messages.diagnostics import CompileError  # noqa: E402
 from tilec.runtime import emulator_device  # noqa: E402
 

@@ -1,5 +1,5 @@
-"""A share of the kernels that `random_kernels` writes, by turns for the targets, in check and late
-mode."""
+"""A share of the kernels that `random_functions` writes, by turns for the targets, in check and
+late mode."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from random_kernels import kernel, numpy_language
-from random_kernels.cases import drawn, expected_of
-from random_kernels.run_kernels import received
-from random_kernels.shrinking import shrunk
+from random_functions import kernel, numpy_language
+from random_functions.cases import drawn, expected_of
+from random_functions.run_kernels import received
+from random_functions.shrinking import shrunk
 
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
 SEEDS = range(281128, 281128 + 32)

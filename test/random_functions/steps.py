@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from random_kernels.kernel_writer import PLACES, Value, Writer
+from random_functions.kernel_writer import PLACES, Value, Writer
 
 Step = Callable[[Writer], None]
 

@@ -1,7 +1,7 @@
 """The same on a GPU: each kernel several times on fresh numbers, on two streams, and up to three
 times on the same, one launch right behind the other, which reads what the one before wrote.
 
-    python test/random_kernels/on_gpu.py --seed 7 --seconds 60 [--progress FILE]
+    python test/random_functions/on_gpu.py --seed 7 --seconds 60 [--progress FILE]
 
 Needs torch; compiles just in time for the GPU, each fifth kernel for `sm_80`. Several such
 processes side by side keep a GPU busy. `--progress`: a file that says which kernel is the next,
@@ -25,8 +25,8 @@ import torch
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1])]
 
-from random_kernels.cases import Case, difference, drawn, expected_of  # noqa: E402
-from random_kernels.run_kernels import loaded  # noqa: E402
+from random_functions.cases import Case, difference, drawn, expected_of  # noqa: E402
+from random_functions.run_kernels import loaded  # noqa: E402
 from tilec.messages.diagnostics import CompileError  # noqa: E402
 
 DTYPES = {
