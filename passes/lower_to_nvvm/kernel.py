@@ -36,7 +36,6 @@ from tilec.passes.demands.kernels import (
     stripes_of,
 )
 from tilec.passes.layouts.op_costs import words
-from tilec.passes.lower_to_nvvm.room_for_loads import wants_room
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Array, ArrayList
 from tilec.passes.rewriting.locations import error_at
@@ -192,7 +191,7 @@ def _register_attributes(
     i32, ctas = ir.IntegerType.get_signless(32), ctas_per_sm(function)
     least = {"nvvm.minctasm": ir.IntegerAttr.get(i32, ctas)}
     if not any(role.registers for role in roles):
-        return least if ctas > 1 or wants_room(function) else {}
+        return least if ctas > 1 else {}
     entry = entry_registers(context.target, threads, ctas)
     warp_size = context.target.warp_size
     total = 0
