@@ -184,7 +184,9 @@ def _beyond(kernel: CompiledKernel, arguments: Mapping[str, Any]) -> tuple[str, 
 
 def check_array(parameter: Parameter, array: ArrayView, is_written: bool = False) -> None:
     """Checks dtype, rank, compile-time sizes and strides, and facts of one argument, and that what
-    is written has memory for each element."""
+    is written has memory for each element, unless its memory is known: then its dimensions are how
+    a kernel of pointers walks, and a number that is 0 may be among what it multiplies."""
+    is_view = is_written and array.memory is None
     if array.dtype != parameter.dtype:
         raise _mismatch(parameter, f"dtype {parameter.dtype}", array.dtype)
     if len(array.shape) != parameter.rank:
@@ -203,7 +205,7 @@ def check_array(parameter: Parameter, array: ArrayView, is_written: bool = False
         for axis, (value, expected) in enumerate(zip(found, fixed, strict=True)):
             if not used[axis]:
                 continue
-            if is_written and what == "stride" and value == 0:
+            if is_view and what == "stride" and value == 0:
                 where = f"stride 0 on axis {axis} of size {array.shape[axis]}, a broadcast view"
                 raise _mismatch(parameter, "memory for each element that is written", where)
             divisor = divisors[axis] if axis < len(divisors) else 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -137,6 +138,12 @@ def test_what_is_written_has_memory_for_each_element():
     check_array(PARAMETER, view((0, 64), (0, 1), "f16"), is_written=True)
     with pytest.raises(ArgumentError, match="each element that is written, found stride 0 on axis"):
         check_array(PARAMETER, broadcast, is_written=True)
+
+
+def test_how_pointers_walk_is_no_view():
+    """As of fla's `fused_addcmul_fwd_kernel`: T + T_OFFSET rows apart, of which one was 0."""
+    walked = replace(view((1 << 30, 64), (0, 1), "f16"), memory=(0, 4096))
+    check_array(PARAMETER, walked, is_written=True)
 
 
 def test_the_fitting_array_passes():
