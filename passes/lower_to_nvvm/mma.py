@@ -78,7 +78,7 @@ def _has_constants(members: Registers) -> bool:
 def _hidden_zero(state: Lowering) -> ir.Value:
     """A 0 that ptxas does not know: a grid has less than 2^31 CTAs along x.
 
-    Where a register turns out to be constant late, ptxas (12.8 to 13.0) takes another number for
+    Where a register turns out to be constant late, ptxas (13.0) takes another number for
     its upper half in that conversion (`F2FP.F16.E4M3.UNPACK_B R58, 0x17c`, of which 384 comes, for
     a 0), and products of tiles that fill no instruction were wrong on an H200.
     """
