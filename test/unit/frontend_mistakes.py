@@ -110,8 +110,8 @@ CASES: dict[str, tuple[str, str]] = {
         "return_indices must be True or False",
     ),
     "max_indices_axis": (
-        "y = tl.max(tl.zeros(8, tl.i32), @@None, return_indices=True)",
-        "axis must be a constant integer",
+        "y = tl.max(tl.zeros((2, 8), tl.i32), @@None, return_indices=True)",
+        "argmax wants an axis of a tile of 2 dimensions",
     ),
     "histogram_of_floats": (
         "y = tl.histogram(@@tl.zeros(8, tl.f32), 4)",
@@ -165,6 +165,22 @@ CASES: dict[str, tuple[str, str]] = {
     "gather_float_index": (
         "y = tl.gather(v, @@tl.zeros(4, tl.f32))",
         "an index must be an integer",
+    ),
+    "scatter_lost": (
+        "tl.scatter(v, @@0, tl.zeros(16, tl.f32))",
+        "the elements along dimension 0 of a tile (16,) would all go to one place",
+    ),
+    "atomic_lost": (
+        "tl.atomic_add(x, @@(0, 1), tl.zeros((2, 16), tl.f32))",
+        "the elements along dimensions [0, 1] of a tile (2, 16) would all go to one place",
+    ),
+    "atomic_lost_mask": (
+        "tl.atomic_add(q, @@0, 1, mask=tl.arange(4) > 1)",
+        "the elements along dimension 0 of a tile (4,)",
+    ),
+    "argmax_axis": (
+        "y = @@tl.argmax(tl.zeros((2, 4), tl.f32))",
+        "argmax wants an axis of a tile of 2",
     ),
     "gather_mask": (
         "y = tl.gather(v, tl.arange(4), mask=@@tl.arange(4))",

@@ -140,6 +140,19 @@ def test_argmax_takes_nan_and_the_first_of_equals() -> None:
     assert math.isnan(out[1, 1])
 
 
+@tilec.kernel
+def place_of_largest(x: tl.array, y: tl.array):
+    v = tl.load(x, 0, 12)
+    tl.store(y, 0, tl.argmax(v))
+    tl.store(y, 1, v.argmin())
+
+
+def test_argmax_of_one_dimension_needs_no_axis() -> None:
+    x, y = np.random.default_rng(4).permutation(12).astype(np.int32), np.zeros(2, np.int32)
+    place_of_largest[1](x, y)
+    assert tuple(y) == (x.argmax(), x.argmin())
+
+
 def linear(a1, b1, a2, b2):
     return a1 * a2, b1 * a2 + b2
 

@@ -93,7 +93,7 @@ def scatter(frame: Frame, array: Any, indices: Any, value: Any, mask: Any, cache
     """`tl.scatter`."""
     array = _array(frame, array, "scatter")
     tiles = _indices(frame, array, indices)
-    shape = _common([*tiles, mask, value])
+    shape = _placed(tiles, value, mask)
     mask_value = _mask(frame, mask, shape)
     element = _element_value(frame, array, value, shape, "value")
     places = _index_values(frame, tiles, shape)
@@ -118,7 +118,7 @@ def _atomic(
         _word(order, ORDERS, "order")
         _word(scope, SCOPES, "scope")
         tiles = _indices(frame, array, indices)
-        shape = _common([*tiles, mask, value])
+        shape = _placed(tiles, value, mask)
         element = _element_value(frame, array, value, shape, "value")
         mask_value, places = _mask(frame, mask, shape), _index_values(frame, tiles, shape)
         (mask_value, element, *places), _ = frame.builder.agree([mask_value, element, *places])
@@ -148,7 +148,7 @@ def atomic_cas(
     _word(order, ORDERS, "order")
     _word(scope, SCOPES, "scope")
     tiles = _indices(frame, array, indices)
-    shape = _common([*tiles, mask, expected, value])
+    shape = _placed(tiles, expected, value, mask)
     old_value = _element_value(frame, array, expected, shape, "expected")
     new_value = _element_value(frame, array, value, shape, "value")
     mask_value, places = _mask(frame, mask, shape), _index_values(frame, tiles, shape)
@@ -292,6 +292,21 @@ def _indices(frame: Frame, array: Array, indices: Any) -> tuple[Any, ...]:
 def _index_values(frame: Frame, indices: tuple[Any, ...], shape: tuple[int, ...]) -> list[ir.Value]:
     dtype = promote(indices)  # the ops want index tiles of one type
     return [materialize(frame.builder, part, dtype, shape) for part in indices]
+
+
+def _placed(indices: tuple[Any, ...], *values: Any) -> tuple[int, ...]:
+    """The shape of what is written; the indices say a place for each element of it."""
+    shape, places = _common([*indices, *values]), _common(list(indices))
+    if places != shape:
+        lost = len(shape) - len(places)
+        axes = [i for i, size in enumerate(shape) if i < lost or places[i - lost] != size]
+        where = f"dimension {axes[0]}" if len(axes) == 1 else f"dimensions {axes}"
+        raise Mistake(
+            f"the elements along {where} of a tile {shape} would all go to one place",
+            "help: unlike tl.store's offsets, an index is every element's own: i + tl.arange(B)",
+            argument="indices",
+        )
+    return shape
 
 
 def _common(values: list[Any]) -> tuple[int, ...]:

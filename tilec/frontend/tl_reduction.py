@@ -252,7 +252,11 @@ def _position_of(name: str, choose: Callable[..., Any]) -> Callable[..., Tile]:
     def implementation(frame: Frame, x: Any, axis: Any, keepdims: Any) -> Tile:
         builder = frame.builder
         tile = _numeric_tile(frame, x, name)
-        along = check_axis(axis, len(tile.shape))
+        if axis is None and len(tile.shape) != 1:
+            raise Mistake(
+                f"{name} wants an axis of a tile of {len(tile.shape)} dimensions", argument="axis"
+            )
+        along = 0 if axis is None else check_axis(axis, len(tile.shape))
         (extreme,) = _reduce(frame, [tile], along, _one(choose)(frame), keepdims=True)
         shape, dtype = tile.shape, tile.dtype
         spread = conversion.broadcast(builder, extreme, shape).value

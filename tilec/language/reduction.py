@@ -70,28 +70,28 @@ def prod(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile:
 def max(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile: ...
 @overload
 def max(
-    x: Tile, axis: int, keepdims: bool = False, *, return_indices: Literal[True]
+    x: Tile, axis: int | None = None, keepdims: bool = False, *, return_indices: Literal[True]
 ) -> tuple[Tile, Tile]: ...
 @builtin
 def max(
     x: Tile, axis: int | None = None, keepdims: bool = False, return_indices: bool = False
 ) -> Any:
-    """Greatest element along `axis`; NaN if there is one. With `return_indices`, which wants an
-    axis, a pair: the element and its position, as `argmax`."""
+    """Greatest element along `axis`; NaN if there is one. With `return_indices` a pair: the
+    element and its position, as `argmax`."""
 
 
 @overload
 def min(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile: ...
 @overload
 def min(
-    x: Tile, axis: int, keepdims: bool = False, *, return_indices: Literal[True]
+    x: Tile, axis: int | None = None, keepdims: bool = False, *, return_indices: Literal[True]
 ) -> tuple[Tile, Tile]: ...
 @builtin
 def min(
     x: Tile, axis: int | None = None, keepdims: bool = False, return_indices: bool = False
 ) -> Any:
-    """Smallest element along `axis`; NaN if there is one. With `return_indices`, which wants an
-    axis, a pair: the element and its position, as `argmin`."""
+    """Smallest element along `axis`; NaN if there is one. With `return_indices` a pair: the
+    element and its position, as `argmin`."""
 
 
 @builtin
@@ -105,13 +105,19 @@ def all(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile:
 
 
 @builtin
-def argmax(x: Tile, axis: int, keepdims: bool = False) -> Tile:
-    """Position (i32) of the greatest element along `axis`, the first of equals; NaN is greatest."""
+def argmax(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile:
+    """Position (i32) of the greatest element along `axis`, the first of equals; NaN is greatest.
+
+    A tile of one dimension needs no axis.
+    """
 
 
 @builtin
-def argmin(x: Tile, axis: int, keepdims: bool = False) -> Tile:
-    """Position (i32) of the smallest element along `axis`, the first of equals; NaN is smallest."""
+def argmin(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile:
+    """Position (i32) of the smallest element along `axis`, the first of equals; NaN is smallest.
+
+    A tile of one dimension needs no axis.
+    """
 
 
 @builtin
