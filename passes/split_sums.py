@@ -1,4 +1,4 @@
-"""split-sums: CTAs of a cluster each sum a part of a loop of products, and add up a stripe each.
+"""split-sums: CTAs of a cluster each sum a part of a loop, and add up a stripe each.
 
 Before:   (tile.sum_parts = 4 : i32 of the kernel)
           %acc = scf.for %k = %low to %high step %c64 iter_args(%sum = %zero) { ... "tile.dot" ... }
@@ -21,6 +21,9 @@ keys that several heads share do:
             scf.yield %t }
 Of those the outermost whose iterations are known to be a multiple of the parts is cut into them,
 else the innermost.
+
+A loop that only adds up tiles is cut as well, where it is the only one of a kernel that multiplies
+nothing: 5327 images of 23 x 143 f32 are 69 programs of 64 places.
 
 Few programs with a long loop leave most multiprocessors without work, and each CTA waits for memory
 as often as the loop has iterations. The parts need no array in memory and no second launch:

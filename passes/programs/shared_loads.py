@@ -35,11 +35,10 @@ def why_apart(function: ir.Operation, target: Target) -> str | None:
     if stripes_of(function) > 1 or teams_of(function) > 1 or sum_parts_of(function) > 1:
         return "CTAs share the programs already"
     loop = find_sum(function)
-    if loop is None or program_axes(list(loop.operands)[:3]):
+    dots = [] if loop is None else find_ops(loop, DotOp)
+    if loop is None or not dots or program_axes(list(loop.operands)[:3]):
         return "no loop, or none of the same length in all programs, multiplies"
-    if not all(
-        _is_loaded(side, loop) for dot in find_ops(loop, DotOp) for side in list(dot.operands)[:2]
-    ):
+    if not all(_is_loaded(side, loop) for dot in dots for side in list(dot.operands)[:2]):
         return "what is multiplied is not all loaded as it is"
     ops = [op.opview for op in all_ops(function)]
     if any(isinstance(op, _OWN) or may_write(op) or orders_memory(op) for op in ops):

@@ -34,12 +34,10 @@ def sum_parts_of(function: ir.Operation) -> int:
 
 def find_sum(function: ir.Operation) -> ir.Operation | None:
     """The loop of a kernel's own block that multiplies, itself or in loops of its own, if it is the
-    only one."""
-    loops = [
-        op.operation
-        for op in function.regions[0].blocks[0].operations
-        if op.operation.name == "scf.for" and find_ops(op.operation, DotOp)
-    ]
+    only one; where none does, the only loop there is."""
+    block = function.regions[0].blocks[0]
+    every = [op.operation for op in block.operations if op.operation.name == "scf.for"]
+    loops = [loop for loop in every if find_ops(loop, DotOp)] or every
     return loops[0] if len(loops) == 1 else None
 
 
@@ -83,7 +81,7 @@ def why_whole(function: ir.Operation, target: Target, parts: int) -> str | None:
         return "CTAs or clusters share the programs already"
     loop = find_sum(function)
     if loop is None:
-        return "no loop, or more than one, multiplies outside of branches and other loops"
+        return "no loop, or more than one, sums outside of branches and other loops"
     own = _carried(loop)
     if not own or not all(own):
         return "the loop carries what is no sum from zero in 32 bits or more"

@@ -224,7 +224,7 @@ def test_what_has_no_loop_is_refused() -> None:
         x, y = tl.load(a, (0, 0), (BM, BK)), tl.load(b, (0, 0), (BK, BN))
         tl.store(c, (0, 0), tl.dot(x, y).to(c.dtype))
 
-    with pytest.raises(CompileError, match="no loop, or more than one, multiplies"):
+    with pytest.raises(CompileError, match="no loop, or more than one, sums"):
         compiled(once)
 
 

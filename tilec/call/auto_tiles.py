@@ -22,7 +22,7 @@ Where the least of these sides is longer than what it covers (a batch of 8 token
 outputs), those of single warps are candidates, too: 16 or 32 rows in place of 64 load and multiply
 less for nothing.
 
-Each candidate whose loop of products CTAs can sum in parts (pass split-sums) is ranked with its
+Each candidate whose loop CTAs can sum in parts (pass split-sums) is ranked with its
 programs whole, and in 2, 4 and 8 parts where so many CTAs run at once; parts must promise more than
 the model errs, `Rates.parts_gain`.
 
@@ -48,7 +48,7 @@ from mlir import ir
 from tilec.call.auto_constants import NARROW_SIDES, AutoConstants
 from tilec.call.call_class import CallClass, any_class, size_class
 from tilec.call.covered_sides import covered_lengths, covering, covering_reasons
-from tilec.call.ranked_tiles import Ranked, by_engine, rank, rank_stream
+from tilec.call.ranked_tiles import Ranked, by_engine, parts_of, rank, rank_stream
 from tilec.call.short_rows import FEW_EACH, LONGEST_OF_FEW
 from tilec.call.specialization import Specialization
 from tilec.call.streamed_sides import PROMISING, shapes, sizes
@@ -62,7 +62,6 @@ from tilec.dialects.context import make_context
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.hardware.target import Target
 from tilec.messages.diagnostics import CompileError
-from tilec.terms.demands import PARTS
 from tilec.terms.tile_sizes import LEAST_DEEP_SLOTS
 
 MOST_TILES = 24
@@ -212,8 +211,10 @@ class AutoTiles:
             for sides in tiles:
                 point = tuple((name, sides[name]) for name in self._usual.values)
                 if (program := self._program(point, context)) is not None:
-                    one = rank_stream(program, values, call.machine, is_usual=is_usual)
-                    found[point, 1] = one
+                    for parts in parts_of(program):
+                        one = rank_stream(program, values, parts, call.machine, is_usual=is_usual)
+                        if one is not None:
+                            found[point, parts] = one
             return found
 
         rules = covering(usual, lengths, walked)
@@ -282,8 +283,7 @@ class AutoTiles:
         for tiles in candidates:
             program = self._programs[tiles]
             assert program is not None
-            is_open = program.parts is None
-            for parts in program.summed if is_open and program.summed else PARTS[:1]:
+            for parts in parts_of(program):
                 ranked = rank(program, arguments, parts, call.machine)
                 if ranked is not None:
                     found[tiles, parts] = ranked

@@ -8,7 +8,7 @@ several, which issue more at a time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,9 +16,10 @@ from tilec.costs.kernel_work import ProgramWork
 from tilec.costs.launch_work import KernelWork, launch_work
 from tilec.costs.machine import Machine
 from tilec.costs.model import predict
-from tilec.costs.streams import registers_of, stream_us
+from tilec.costs.streams import programs_at_once, registers_of, stream_us
 from tilec.costs.work import ALONE, Way, Work
 from tilec.hardware.sizes import WARP_SIZE
+from tilec.terms.demands import PARTS
 
 CLUSTERS = ((2, 1), (1, 2))
 """Programs along the first axes of the grid that load together what they share."""
@@ -53,6 +54,11 @@ class Ranked:
         return self.predictions[cluster] * (1 if cluster == ALONE else self.gain)
 
 
+def parts_of(program: ProgramWork) -> Iterable[int]:
+    """In how many parts a program may be summed, as far as the author leaves that open."""
+    return program.summed if program.parts is None and program.summed else PARTS[:1]
+
+
 def rank(
     program: ProgramWork, arguments: Mapping[str, Any], parts: int, machine: Machine
 ) -> Ranked | None:
@@ -68,11 +74,21 @@ def rank(
 
 
 def rank_stream(
-    program: ProgramWork, arguments: Mapping[str, Any], machine: Machine, *, is_usual: bool
-) -> Ranked:
-    """Predicts the launch of a program whose loops load and multiply nothing, with the warps that
-    make it the fastest; where it `is_usual` with those of rules, which are known to be good."""
-    work, rates = launch_work(program, arguments).work, machine.rates.streams
+    program: ProgramWork,
+    arguments: Mapping[str, Any],
+    parts: int,
+    machine: Machine,
+    *,
+    is_usual: bool,
+) -> Ranked | None:
+    """Predicts the launch of a program whose loops load and multiply nothing, summed in so many
+    parts, with the warps that make it the fastest; where it `is_usual` with those of rules, which
+    are known to be good. None where more CTAs would sum parts than run at once: what several do
+    for few programs, these do for each other."""
+    work, rates = launch_work(program, arguments, parts=parts).work, machine.rates.streams
+    at_once = programs_at_once(work, machine) * machine.clustered(parts)
+    if parts > 1 and work.programs > at_once:
+        return None
     each = [n for n in WARPS if LEAST_EACH <= work.elements // (WARP_SIZE * n) <= MOST_EACH]
     fits = [n for n in each if _has_registers(replace(work, warps=n), machine)]
     warps = [program.warps] if is_usual or program.has_warps else [program.warps, *fits]

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from tilec.costs.machine import Machine
+from tilec.costs.parts import gather_us
 from tilec.costs.rates import Rates
 from tilec.costs.units import units_of
 from tilec.costs.work import LoopWork, Stored, Unit, Way, Work
@@ -87,7 +88,7 @@ def predict(work: Work, machine: Machine) -> Prediction:
     if memory > busy:
         bound = "DRAM"
     waves = work.programs / (machine.multiprocessors * occupancy)
-    us += _gather(work, machine) + (rates.cluster if work.cluster > 1 else 0)
+    us += gather_us(work, machine) + (rates.cluster if work.cluster > 1 else 0)
     return Prediction(
         us + _launch(work, shared, machine), occupancy, waves, shared, registers, bound
     )
@@ -128,16 +129,6 @@ def _launch(work: Work, shared: int, machine: Machine) -> float:
         return rates.launch
     is_beside = 2 * work.programs <= machine.multiprocessors
     return rates.launch - rates.hidden_launch - (rates.hidden_beside if is_beside else 0)
-
-
-def _gather(work: Work, machine: Machine) -> float:
-    """Microseconds in which a program's parts meet, and each adds up its stripe of the sums."""
-    if work.parts == 1:
-        return 0.0
-    rates = machine.rates
-    by_words = work.sends_words and not work.sends_vectors
-    rate = rates.gathered_words if by_words else rates.gathered_bytes
-    return rates.gather * work.meetings + work.sent_bytes / rate
 
 
 def _unevenness(work: Work, occupancy: int, machine: Machine) -> float:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from math import ceil, log
 
 from tilec.costs.machine import Machine
+from tilec.costs.parts import gather_us
 from tilec.costs.work import LoopWork, Work
 from tilec.hardware.sizes import SECTOR_BYTES, WARP_SIZE
 from tilec.hardware.target import Target
@@ -24,16 +25,16 @@ def stream_us(work: Work, machine: Machine) -> float:
     chain = sum(loop.trips * _waits(loop, work, machine) for loop in work.loops) + rates.end
     busy = rates.next if work.shares_ctas else rates.begin
     busy += sum(loop.trips * _busy(loop, work, machine) for loop in work.loops)
-    rounds = max(1.0, each / min(_at_once(work, machine), ceil(each) or 1))
+    rounds = max(1.0, each / min(programs_at_once(work, machine), ceil(each) or 1))
     longest = chain + _longer(work, machine)
     clocks = max(rounds * chain, ceil(each) * busy, longest) + rates.tail * longest
     computing = clocks / machine.clock_mhz
     memory = work.array_bytes / _dram_bytes(work, machine)
     most, least = max(computing, memory), min(computing, memory)
-    return most + rates.unhidden * least + rates.launch
+    return most + rates.unhidden * least + rates.launch + gather_us(work, machine)
 
 
-def _at_once(work: Work, machine: Machine) -> int:
+def programs_at_once(work: Work, machine: Machine) -> int:
     """Programs that a multiprocessor holds."""
     target = machine.target
     threads = work.warps * WARP_SIZE

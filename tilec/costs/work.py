@@ -246,7 +246,8 @@ class Work:
     def shares_ctas(self) -> bool:
         """Whether programs are of one warp that share CTAs (`passes/pack_programs.py`)."""
         multiplies = any(loop.flops for loop in self.loops)
-        return self.warps == 1 and not multiplies and not self.has_engine
+        alone = self.parts == 1 and not multiplies and not self.has_engine
+        return self.warps == 1 and alone
 
     @cached_property
     def has_engine(self) -> bool:

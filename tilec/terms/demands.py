@@ -131,8 +131,8 @@ SUM_PARTS = Demand(
     lambda value: type(value) is int and value in PARTS,
     ("sum_parts=4",),
     "each program is run by so many CTAs, a cluster: each sums a part of its loop over products, "
-    "and the first adds them up (Hopper). Also `tl.auto`'s choice where few programs have a long "
-    "loop",
+    "or of the only loop, which adds up tiles, and a stripe of the whole (Hopper). Also "
+    "`tl.auto`'s choice where few programs have a long loop",
     not_by_hand="says itself which CTA sums what",
 )
 

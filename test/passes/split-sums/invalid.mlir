@@ -5,7 +5,7 @@
 !y = tensor<16x8xf16>
 !c = tensor<16x8xf32>
 
-// expected-error @below {{sum_parts=2 was asked for, but no loop, or more than one, multiplies outside of branches and other loops}}
+// expected-error @below {{sum_parts=2 was asked for, but no loop, or more than one, sums outside of branches and other loops}}
 func.func @no_loop() attributes {tile.kernel, tile.sum_parts = 2 : i32} { return }
 
 // -----

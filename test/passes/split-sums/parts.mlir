@@ -213,3 +213,21 @@ func.func @scattered_columns(%n: index, %x: !x, %y: !y, %to: memref<?x?xf32, str
   "tile.scatter"(%sum, %to, %all, %rows, %columns) {options = {}} : (!c, memref<?x?xf32, strided<[1, ?]>>, tensor<16x8xi1>, tensor<16x8xindex>, tensor<16x8xindex>) -> ()
   return
 }
+
+// A loop that adds up tiles which it loads: a half of the iterations each, and a half of the columns.
+// CHECK-LABEL: @images
+// CHECK-SAME: tile.stripes = 2 : i32
+// CHECK: %[[MINE:.*]] = scf.for
+// CHECK: "tile.sum_stripes"(%[[MINE]]) {axis = 0 : i32} : (tensor<64xf32>) -> tensor<32xf32>
+func.func @images(%n: index, %x: memref<?x?xf32, strided<[?, 1]>>, %y: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.sum_parts = 2 : i32} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : tensor<64xf32>
+  %sum = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (tensor<64xf32>) {
+    %v = "tile.load"(%x, %i, %c0) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (memref<?x?xf32, strided<[?, 1]>>, index, index) -> tensor<64xf32>
+    %t = arith.addf %s, %v : tensor<64xf32>
+    scf.yield %t : tensor<64xf32>
+  }
+  "tile.store"(%sum, %y, %c0) {dims = array<i32: 0>, options = {}} : (tensor<64xf32>, memref<?xf32, strided<[1]>>, index) -> ()
+  return
+}

@@ -1,0 +1,16 @@
+"""Predicts what it takes that CTAs of a cluster sum parts of a program's loop (pass split-sums)."""
+
+from __future__ import annotations
+
+from tilec.costs.machine import Machine
+from tilec.costs.work import Work
+
+
+def gather_us(work: Work, machine: Machine) -> float:
+    """Microseconds in which a program's parts meet, and each adds up its stripe of the sums."""
+    if work.parts == 1:
+        return 0.0
+    rates = machine.rates
+    by_words = work.sends_words and not work.sends_vectors
+    rate = rates.gathered_words if by_words else rates.gathered_bytes
+    return rates.gather * work.meetings + work.sent_bytes / rate
