@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +11,7 @@ from mlir import ir
 
 from tilec.frontend.arrays import as_tuple
 from tilec.frontend.builder import Builder
-from tilec.frontend.source import FunctionSource
+from tilec.frontend.source import FunctionSource, position
 from tilec.frontend.values import Array, Mistake, Undefined, describe
 from tilec.messages.diagnostics import CompileError, Location, Note
 
@@ -35,6 +34,9 @@ class Completion:
 
 
 NORMAL = Completion("normal")
+_MAKES_NO_OP = (ast.Name, ast.Constant, ast.Tuple, ast.List)
+"""Expressions that make no ops by themselves: two of three, and MLIR's locations take their
+time."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,32 @@ class Rules:
     expressions: Mapping[type[ast.AST], Callable[[Frame, Any], Any]]
     statements: Mapping[type[ast.AST], Callable[[Frame, Any, list[ast.stmt], Names], Completion]]
     builtins: Mapping[Any, Callable[..., Any]]
+
+
+class Place:
+    """A node that is being compiled, to be entered; see `Frame.at`. `of_ops`: whether ops are made
+    there. (A generator takes three times as long, for each expression of a kernel.)"""
+
+    __slots__ = ("_before", "_frame", "_location", "_node")
+
+    def __init__(self, frame: Frame, node: ast.AST, *, of_ops: bool = True) -> None:
+        self._frame, self._node = frame, node
+        self._location = frame.mlir_location(node) if of_ops else None
+
+    def __enter__(self) -> None:
+        self._before, self._frame.node = self._frame.node, self._node
+        if self._location is not None:
+            self._location.__enter__()
+
+    def __exit__(self, kind: Any, raised: BaseException | None, trace: Any) -> None:
+        if self._location is not None:
+            self._location.__exit__(kind, raised, trace)
+        self._frame.node = self._before
+        if isinstance(raised, Mistake):
+            # Its traceback holds the frames of the compiler, and with them what the kernel was
+            # called with.
+            raised.__traceback__ = None
+            raise self._frame.error(self._node, raised.message, *raised.notes) from None
 
 
 @dataclass
@@ -95,8 +123,7 @@ class Frame:
         """The location of ops made for `node`: the position, called from the callers' positions."""
         if self.source.library and self.mlir_caller is not None:
             return self.mlir_caller
-        place = self.source.location(node)
-        location = ir.Location.file(place.file, place.line, place.column)
+        location = ir.Location.file(self.source.file, *position(node))
         return location if self.mlir_caller is None else _called(location, self.mlir_caller)
 
     def error(self, node: ast.AST, message: str, *notes: Note) -> CompileError:
@@ -136,7 +163,7 @@ class Frame:
             raise self.error(
                 node, f"unsupported syntax: {_SYNTAX.get(type(node), node_words(node))}"
             )
-        with self.at(node):
+        with Place(self, node, of_ops=type(node) not in _MAKES_NO_OP):
             self.builder.count()
             value = rule(self, node)
             if isinstance(value, Undefined):
@@ -148,30 +175,19 @@ class Frame:
 
         A statement that takes the rest of the list into its branches returns its own completion.
         """
-        for position, node in enumerate(statements):
+        for number, node in enumerate(statements):
             rule = self.rules.statements.get(type(node))
             if rule is None:
                 raise self.unsupported(node)
             with self.at(node):
-                completion = rule(self, node, statements[position + 1 :], live)
+                completion = rule(self, node, statements[number + 1 :], live)
             if completion is not NORMAL:
                 return completion
         return NORMAL
 
-    @contextmanager
-    def at(self, node: ast.AST) -> Iterator[None]:
+    def at(self, node: ast.AST) -> Place:
         """Ops made inside carry the node's position, mistakes become errors there."""
-        before, self.node = self.node, node
-        try:
-            with self.mlir_location(node):
-                yield
-        except Mistake as mistake:
-            # From Python 3.13 on this generator's frame knows who closes it, who holds the mistake:
-            # with its traceback that would be a cycle, which keeps what the kernel was called with.
-            mistake.__traceback__ = None
-            raise self.error(node, mistake.message, *mistake.notes) from None
-        finally:
-            self.node = before
+        return Place(self, node)
 
     def bind(self, target: ast.expr, value: Any) -> None:
         """Assigns to a name or unpacks a tuple into a tuple of targets."""

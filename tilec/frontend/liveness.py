@@ -94,6 +94,7 @@ def live_in_loop(body: Sequence[ast.stmt], after: Names, killed: Names, test: Na
     return _loop(body, after, killed, test)
 
 
+@functools.lru_cache(_KEPT)
 def has_jump(node: ast.AST, loops: bool = True) -> bool:
     """Whether a statement contains `return`, or a `break` or `continue` of a loop around it."""
     if isinstance(node, ast.Return):

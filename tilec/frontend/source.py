@@ -36,7 +36,12 @@ class FunctionSource:
 
     def location(self, node: ast.AST) -> Location:
         """The position of a node of this function."""
-        return Location(self.file, getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1)
+        return Location(self.file, *position(node))
+
+
+def position(node: ast.AST) -> tuple[int, int]:
+    """The line and the column of a node, from 1 on."""
+    return getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
 
 
 _SOURCES: dict[Any, FunctionSource] = {}
