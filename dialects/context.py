@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from mlir import ir
 from mlir.dialects import irdl
@@ -17,6 +19,12 @@ _USED = (
 )  # fmt: skip
 """What tilec builds ops of. All of MLIR's take three times as long; the parser and the passes load
 what they need besides."""
+
+_MOST_LOANS = 64
+"""Of a context, which keeps all types and attributes that it was ever asked for: a megabyte of each
+hundred kernels."""
+_idle: list[tuple[ir.Context, int]] = []
+"""Contexts that nobody uses, and how often each was lent."""
 
 
 def dialects_irdl() -> str:
@@ -50,3 +58,16 @@ def make_context() -> ir.Context:
     with context, ir.Location.unknown():
         irdl.load_dialects(ir.Module.parse(_dialects_bytecode()))
     return context
+
+
+@contextmanager
+def lent_context() -> Iterator[ir.Context]:
+    """A context for what is compiled inside and gone behind: a fresh one takes as long as a quarter
+    of a small kernel, and knows no layouts yet. Who raises keeps it."""
+    try:
+        context, loans = _idle.pop()
+    except IndexError:
+        context, loans = make_context(), 0
+    yield context
+    if loans + 1 < _MOST_LOANS:
+        _idle.append((context, loans + 1))

@@ -39,6 +39,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import product
 from math import prod
 from typing import Any
@@ -58,7 +59,7 @@ from tilec.costs.kernel_work import ProgramWork, read_program
 from tilec.costs.launch_work import launch_work
 from tilec.costs.machine import Machine, usual_machine
 from tilec.costs.work import Work
-from tilec.dialects.context import make_context
+from tilec.dialects.context import lent_context
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.hardware.target import Target
 from tilec.messages.diagnostics import CompileError
@@ -70,14 +71,14 @@ DEEPENED = 3
 """Tiles, the fastest by prediction, that are ranked with twice the k, too: 64 x 64 x 128 took 0.63
 to 1.00 of the time of 64 x 64 x 64 (12 products of few programs, H200)."""
 BETWEEN = 2
-"""Tiles, the fastest by prediction, whose rows are tried with columns between powers of two. Four
-others each are built for them. Not timed with more."""
+"""Tiles, the fastest by prediction, whose rows are tried with columns between powers of two: four
+others each. Not timed with more."""
 SHOWN = 6
 """Predictions that the report shows."""
 
 Build = Callable[..., ir.Module]
 Context = Callable[[], ir.Context]
-"""Makes MLIR's context where something is built: it takes as long as a small kernel."""
+"""Takes MLIR's context where something is built."""
 
 
 class AutoTiles:
@@ -116,12 +117,13 @@ class AutoTiles:
     def order(self, call: CallClass | None) -> list[Tiles]:
         """Lists all candidates, the one to take first in front."""
         if self._last is None or self._last[0] != call:
-            self._last = (call, self._ordered(call))
+            with ExitStack() as loans:  # one for all that are built here
+                context = functools.cache(lambda: loans.enter_context(lent_context()))
+                self._last = (call, self._ordered(call, context))
         return self._last[1]
 
-    def _ordered(self, call: CallClass | None) -> list[Tiles]:
+    def _ordered(self, call: CallClass | None, context: Context) -> list[Tiles]:
         machine = usual_machine(self._target)
-        context = functools.cache(make_context)  # one for all that are built here
         predicted = self._predicted(call or any_class(self._parameters, machine), context)
         usual = (tuple(self._usual.values.items()), 1)
         # The usual tiles are known to be good: others must promise more than the model errs.
@@ -201,7 +203,6 @@ class AutoTiles:
         if not usual or not (walked or self._loads_in_loops(context)):
             return {}
         lengths = self._lengths(usual, call, context)
-
         values = call.arguments(self._parameters)
 
         def ranked(
@@ -262,15 +263,14 @@ class AutoTiles:
 
     def _predicted(self, call: CallClass, context: Context) -> dict[Point, Ranked]:
         """The candidates that can run, the fastest by prediction first."""
-        found: dict[Point, Ranked] = {}
         if not self._has_grid:  # only the call knows how many programs there are
-            return found
+            return {}
         if streamed := self._streamed(call, context):
             return dict(sorted(streamed.items(), key=lambda item: item[1].us))
         works = self._works(self._usual.in_few_steps(self._candidates, call), call, context)
         works |= self._works(self._shallow(works, call), call, context)
         works |= self._works(self._narrow(works, call, context), call, context)
-        found |= self._predictions(works, call)
+        found = self._predictions(works, call)
         between = self._works(self._between(found, works, call), call, context)
         deeper = self._works(self._deeper(found, works, call), call, context)
         found |= self._predictions({**deeper, **between}, call)

@@ -12,6 +12,7 @@ from mlir import ir
 from tilec.compile.compiler import find_kernel
 from tilec.compile.moved_words import MovedWords
 from tilec.compile.row_walks import Walk, walk_of
+from tilec.dialects.context import lent_context
 from tilec.dialects.tile import DotOp, LoadOp
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.executable.kernel import Parameter
@@ -79,9 +80,9 @@ def probe(
 ) -> Roles:
     """What the constants of these names are for. CompileError where the kernel can be built with no
     probe."""
-    primes, module = _probed(fn, parameters, constants, names)
     roles = Roles()
-    with module.context:
+    with lent_context() as context, context:
+        primes, module = _probed(fn, parameters, constants, names, context)
 
         def visit(op: ir.Operation) -> ir.WalkResult:
             _look(op, primes, roles)
@@ -99,6 +100,7 @@ def _probed(
     parameters: Sequence[Parameter],
     constants: Mapping[str, Any],
     names: Sequence[str],
+    context: ir.Context,
 ) -> tuple[dict[str, int], ir.Module]:
     """A prime for each name, and the kernel with multiples of them; if it can have none, its error
     with the first."""
@@ -107,7 +109,8 @@ def _probed(
         primes: dict[str, int] = dict(zip(names, every, strict=False))
         probes = {name: factor * prime for name, prime in primes.items()}
         try:
-            return primes, build_module(fn, parameters, {**constants, **probes}, probes=True)
+            all_of_them = {**constants, **probes}
+            return primes, build_module(fn, parameters, all_of_them, context=context, probes=True)
         except CompileError as error:
             failed.append((error, probes))
     error, probes = failed[0]

@@ -6,12 +6,13 @@ imported when something must be compiled: not by importing this, nor by launchin
 
 from __future__ import annotations
 
-import functools
 import importlib
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
 
 from tilec.call.call_class import class_of, class_of_specs
@@ -99,7 +100,7 @@ class Kernel(Launcher, Generic[P]):
         arguments = [parameter.launch_argument("array") for parameter in self.parameters]
         where = given_device(device)
         super().__init__(fn.__name__, arguments, self.resolve, where)
-        functools.update_wrapper(self, fn, updated=())
+        update_wrapper(self, fn, updated=())
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
@@ -209,10 +210,10 @@ class Kernel(Launcher, Generic[P]):
         names = (argument.name for argument in form.arguments)
         return launcher, dict(zip(names, form.flat(given), strict=True))
 
-    def tile_module(self, device: Any, bound: Mapping[str, Any]) -> Any:
-        """The tile-level `mlir.ir.Module` for described arguments on a device."""
+    def tile_module(self, device: Any, bound: Mapping[str, Any]) -> AbstractContextManager[Any]:
+        """The tile-level `mlir.ir.Module` for described arguments on a device, while entered."""
         target = target_of(device)
-        return self._programs.module(self._wanted(device, target, bound), target)
+        return self._programs.lent(self._wanted(device, target, bound), target)
 
     @short_traceback
     def report(self, *arguments: Any, **named: Any) -> str:
@@ -387,7 +388,7 @@ class Kernel(Launcher, Generic[P]):
         self, wanted: Specialization, target: Target, version: int | None
     ) -> CompiledKernel:
         """Compiles a kernel, unless another class of sizes has the same tiles."""
-        compiled = functools.partial(self._compile, wanted, target, version)
+        compiled = partial(self._compile, wanted, target, version)
         if wanted.call is None or os.environ.get(DUMP):
             return compiled()
         key = (target.name, version, replace(wanted, call=None).key)
@@ -404,14 +405,12 @@ class Kernel(Launcher, Generic[P]):
     ) -> CompiledKernel:
         importlib.import_module("tilec.compile.compiler_start").start_inside()
         compiler = importlib.import_module("tilec.compile.compiler")
-        other = functools.partial(self._programs.module, wanted, target)
-        return compiler.compile_module(
-            other(0),
-            target,
-            other=other,
-            ptx_version=ptx_version,
-            dump_dir=dump_dir or next_dump(f"{self.name}.{target.name}"),
-        )
+        dump_dir = dump_dir or next_dump(f"{self.name}.{target.name}")
+        with self._programs.lent(wanted, target) as module:
+            other = partial(self._programs.module, wanted, target, context=module.context)
+            return compiler.compile_module(
+                module, target, other=other, ptx_version=ptx_version, dump_dir=dump_dir
+            )
 
 
 @overload

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +27,14 @@ class TilePrograms:
         self._fn, self._grid, self._demands = fn, grid, demands
         self._known: dict[Any, AutoTiles] = {}
 
-    def module(self, wanted: Specialization, target: Target, number: int = 0) -> Any:
+    def module(
+        self, wanted: Specialization, target: Target, number: int = 0, *, context: Any = None
+    ) -> Any:
         """The program with the compiler's choice of `tl.auto` constants of that number, 0 the
-        first; None past the last, where the author chose all."""
+        first; None past the last, where the author chose all. `context`: MLIR's, else one of its
+        own."""
         if not wanted.is_open:
-            return None if number else self._build(wanted, {}, {})
+            return None if number else self._build(wanted, {}, {}, context)
         tiles = self.choices(wanted, target).choice(wanted.call, number)
         if tiles is None:
             return None
@@ -41,7 +45,15 @@ class TilePrograms:
             few=tiles.few,
             chosen_demands=tiles.demands,
         )
-        return build(wanted, dict(tiles.chosen), tiles.reasons)
+        return build(wanted, dict(tiles.chosen), tiles.reasons, context)
+
+    @contextmanager
+    def lent(self, wanted: Specialization, target: Target) -> Iterator[Any]:
+        """The first of these programs, in a context that others have behind."""
+        if wanted.is_open:  # chosen in that one, too
+            self.choices(wanted, target).choice(wanted.call, 0)
+        with importlib.import_module("tilec.dialects.context").lent_context() as context:
+            yield self.module(wanted, target, context=context)
 
     def choices(self, wanted: Specialization, target: Target) -> AutoTiles:
         """The choices, for any class of sizes."""

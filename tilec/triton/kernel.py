@@ -23,6 +23,7 @@ from tilec.call.device_target import ptx_version_for, target_of
 from tilec.compile.compiler import compile_module
 from tilec.compile.dump_folder import DUMP, next_dump
 from tilec.costs.machine import machine_of
+from tilec.dialects.context import lent_context
 from tilec.executable.grid import check_grid
 from tilec.executable.kernel import CompiledKernel, Grid, Parameter
 from tilec.messages.report import Report, show_report
@@ -378,15 +379,17 @@ class TritonKernel:
 
     def _compile(self, wanted: Wanted, target: Any, version: int | None) -> CompiledKernel:
         plan = self._planned(wanted)
-        module = build_module(
-            plan,
-            wanted.parameters,
-            index_bits=wanted.index_bits,
-            merged=wanted.sharing.merged,
-            programs_per_sm=wanted.programs_per_sm,
-        )
         dump = next_dump(f"{self.name}.{target.name}")
-        return compile_module(module, target, ptx_version=version, dump_dir=dump)
+        with lent_context() as context:
+            module = build_module(
+                plan,
+                wanted.parameters,
+                index_bits=wanted.index_bits,
+                merged=wanted.sharing.merged,
+                programs_per_sm=wanted.programs_per_sm,
+                context=context,
+            )
+            return compile_module(module, target, ptx_version=version, dump_dir=dump)
 
 
 def _is_pointer(argument: Value) -> bool:

@@ -87,7 +87,7 @@ def _work(
     variant = kernel.demanding(**others) if others else kernel
     parameters = specialize(variant.parameters, values).parameters
     try:
-        module = variant.tile_module(device, values)
-        return work_of(module, parameters, values, machine.target, grid)
+        with variant.tile_module(device, values) as module:
+            return work_of(module, parameters, values, machine.target, grid)
     except CompileError as error:
         return error
