@@ -6,6 +6,7 @@ it is said elsewhere (`product_warps.py`, `memory_warps.py`).
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from math import prod
 
@@ -29,12 +30,13 @@ from tilec.passes.layouts.op_costs import combining_slots, issue_slots
 from tilec.passes.layouts.product_rows import keeps_rows, reduces_columns, reduces_rhs
 from tilec.passes.programs.packing import why_alone
 from tilec.passes.rewriting.loops import innermost_loop
-from tilec.passes.rewriting.walk import all_ops, find_ops
+from tilec.passes.rewriting.walk import all_ops, find_ops, is_of
 from tilec.passes.rows.stripes import count_stripes
 
 Shape = tuple[int, ...]
 
 _LOOPS = ("scf.for", "scf.while")
+_SEEN = (tile.DotOp, ArrayOp, Combining, tile.ExchangeOp)
 _SUMS = ("arith.addf", "arith.addi")
 """Ops that add what an iteration brings to what those before did: no iteration waits for that."""
 
@@ -88,9 +90,8 @@ class Results:
     carried: int = 0
     slots: int = 0
 
-    def see(self, view: ir.OpView) -> None:
+    def see(self, op: ir.Operation) -> None:
         """Adds what an op says."""
-        op = view.operation
         for result in filter(is_tile, op.results):
             elements = prod(shape(result))
             self.elements = max(self.elements, elements)
@@ -241,11 +242,12 @@ class ProgramFacts:
     computes a tile from itself. `elements`, `bytes`: of the largest tile computed, and of the
     largest in memory, each in one of the `stripes` in which a program works
     (`passes/rows/stripes.py`). `is_few`: whether launches have few programs. `gathered`: accesses
-    of gathers that no loop repeats, each of a run of neighbours. `alone`: elements of the largest
-    tile in memory, if they come one by one and are no words, `apart` of the largest that is loaded
-    from places apart. `is_crowded`: whether it is for launches of many programs, `may_pack` whether
-    those of one warp may share a CTA (pass pack-programs)."""
+    of gathers that no loop repeats, each of a run of neighbours. `is_crowded`: whether it is for
+    launches of many programs, `may_pack` whether those of one warp may share a CTA (pass
+    pack-programs). What no program with products asks for is read off the `kernel` when it is asked
+    for."""
 
+    kernel: ir.Operation
     stripes: int
     is_few: bool = False
     products: Products = field(default_factory=Products)
@@ -254,11 +256,25 @@ class ProgramFacts:
     reductions: Reductions = field(default_factory=Reductions)
     exchanges: Exchanges = field(default_factory=Exchanges)
     recurs: bool = False
-    gathered: int = 0
-    alone: int = 0
-    apart: int = 0
     is_crowded: bool = False
-    may_pack: bool = False
+
+    @functools.cached_property
+    def gathered(self) -> int:
+        """See the class."""
+        if not (gathers := self.accesses.gathers_once):
+            return 0
+        known = Divisibility(self.kernel)
+        return sum(prod(shape(one.mask)) // index_run(one, known)[1] for one in gathers)
+
+    @functools.cached_property
+    def words(self) -> MovedWords:
+        """How tiles in memory get to registers and back."""
+        return MovedWords(self.kernel)
+
+    @functools.cached_property
+    def may_pack(self) -> bool:
+        """See the class."""
+        return why_alone(self.kernel) is None
 
     @property
     def packs_crowds(self) -> bool:
@@ -266,9 +282,9 @@ class ProgramFacts:
         return self.is_crowded and self.may_pack and self.stripes == 1
 
     @property
-    def parts(self) -> tuple[Products | Results | Accesses | Reductions | Exchanges, ...]:
-        """What reads ops."""
-        return self.products, self.results, self.accesses, self.reductions, self.exchanges
+    def parts(self) -> tuple[Products | Accesses | Reductions | Exchanges, ...]:
+        """What reads ops of `_SEEN`."""
+        return self.products, self.accesses, self.reductions, self.exchanges
 
     @property
     def elements(self) -> int:
@@ -320,20 +336,16 @@ class ProgramFacts:
 
 def facts_of(function: ir.Operation, target: Target) -> ProgramFacts:
     """Says what a program of a kernel does."""
-    program = ProgramFacts(count_stripes(function, target, 1)[0], bool(few_of(function)))
+    stripes = count_stripes(function, target, 1)[0]
+    program = ProgramFacts(function, stripes, bool(few_of(function)))
     program.is_crowded = programs_per_sm(function) > MANY
-    program.may_pack = why_alone(function) is None
     for op in all_ops(function):
-        view = op.opview
-        for part in program.parts:
-            part.see(view)
+        program.results.see(op)
+        if is_of(op, *_SEEN):
+            view = op.opview
+            for part in program.parts:
+                part.see(view)
         program.recurs |= op.name == "scf.for" and _recurs(op)
-    if gathers := program.accesses.gathers_once:
-        known = Divisibility(function)
-        runs = (prod(shape(one.mask)) // index_run(one, known)[1] for one in gathers)
-        program.gathered = sum(runs)
-    words = MovedWords(function)
-    program.alone, program.apart = words.alone, words.apart
     return program
 
 

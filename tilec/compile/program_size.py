@@ -6,7 +6,7 @@ those of loops that load (`loop_warps.py`), or of programs that load all at once
 
 from __future__ import annotations
 
-from dataclasses import replace
+from copy import copy
 
 from mlir import ir
 
@@ -46,7 +46,8 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
 
 def differs_in_crowds(program: ProgramFacts, lanes: int) -> bool:
     """Whether launches of many programs want other warps."""
-    crowded = replace(program, is_crowded=True)
+    crowded = copy(program)
+    crowded.is_crowded = True
     return _by_rules(program, lanes)[0] != _by_rules(crowded, lanes)[0]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, users
 from tilec.dialects.tile import LoadOp, WindowOp
 from tilec.hardware.target import Target
 from tilec.passes.analysis.dependence import ops_behind
@@ -43,12 +43,14 @@ def walk_of(loop: ir.Operation) -> Walk | None:
     if constant_of(low) == 0 and owner is not None and owner.name == "memref.dim":
         number, axis = _number(owner.operands[0]), constant_of(owner.operands[1])
         return None if number is None or axis is None else Walk(number, axis)
-    counter, end = loop.regions[0].blocks[0].arguments[0], _read_from(high)
-    loads = [use.owner.opview for use in counter.uses if isinstance(use.owner.opview, LoadOp)]
-    for view in loads if end is not None else []:
+    counter = loop.regions[0].blocks[0].arguments[0]
+    for view in users(counter, LoadOp):
         axis = next((dim for dim in view.dims if view.offsets[dim] == counter), None)
         if axis is None:
             continue
+        end = _read_from(high)
+        if end is None:
+            return None
         array, start = _windowed(view.src, axis)
         first = _read_from(low if start is None or constant_of(low) != 0 else start)
         number = _number(array)

@@ -163,7 +163,8 @@ def elementwise(program: ProgramFacts, lanes: int) -> Wanted | None:
     wanted = spread(program, program.bytes, each, lanes, "elementwise")
     busy = program.results.slots // (ELEMENTWISE_SLOTS_PER_THREAD * lanes)
     busy = max(busy, power_below(program.gathered // (GATHERED_PER_THREAD * lanes)))
-    for loaded, most in ((program.alone, ALONE_PER_THREAD), (program.apart, APART_PER_THREAD)):
+    words = program.words
+    for loaded, most in ((words.alone, ALONE_PER_THREAD), (words.apart, APART_PER_THREAD)):
         busy = max(busy, power_above(-(-loaded // (most * lanes))))
     warps = max(busy, wanted.warps)
     if program.packs_crowds and power_below(warps) == PACKED:

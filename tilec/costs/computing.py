@@ -15,6 +15,7 @@ from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.hardware.sizes import WORD_BITS
 from tilec.passes.layouts.op_costs import FUNCTIONS, is_approximate
 from tilec.passes.rewriting.loops import terminator
+from tilec.passes.rewriting.walk import is_of
 
 _FUNCTIONS: Mapping[str, int] = {
     "math.exp": 2,
@@ -94,10 +95,9 @@ def _is_constant(value: ir.Value) -> bool:
 
 def instructions_of(op: ir.Operation) -> tuple[int, int]:
     """Instructions for all elements of what an op computes, and how many special functions."""
-    view = op.opview
-    if isinstance(view, tile.ReduceOp):
+    if is_of(op, tile.ReduceOp):
         return prod(shape(op.operands[0])), 0
-    if isinstance(view, tile.ScanOp):
+    if is_of(op, tile.ScanOp):
         return _SCAN * prod(shape(op.operands[0])), 0
     tiles = [result for result in op.results if is_tile(result)]
     if not tiles or not is_elementwise(op) or op.name in _FREE:

@@ -50,6 +50,13 @@ class Memory:
         return cls(contiguous, bits & -bits)
 
 
+def kind_of(dtype: str, precision: str) -> str:
+    """Says which unit multiplies, see `model.TENSOR_SPEEDS`."""
+    if dtype == "f32":
+        return "tf32" if precision == "tf32" else "fma"
+    return dtype if dtype in ("f64", "f16", "bf16", "i8") else "f8"
+
+
 def unit_of(m: int, n: int, kind: str, target: Target) -> Unit:
     """Says who multiplies a dot of m x n; `kind` as in the model."""
     if kind in ("fma", "f64"):

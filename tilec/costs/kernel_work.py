@@ -21,7 +21,7 @@ from tilec.costs.computing import (
     source_of,
     waits_for_product,
 )
-from tilec.costs.dot_work import columns_of, flops_of, shared_traffic, unit_of
+from tilec.costs.dot_work import columns_of, flops_of, kind_of, shared_traffic, unit_of
 from tilec.costs.operand_work import Fill, Operand
 from tilec.costs.scalar_values import ScalarReader, Scalars
 from tilec.costs.work import LoopWork, Passing, Unit
@@ -29,9 +29,10 @@ from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.demands import demanded
 from tilec.dialects.effects import whole_of
+from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.tile import ArrayOp, Atomic
 from tilec.dialects.tile.reduction import Combining
-from tilec.dialects.types import bit_width, element, is_tile, shape
+from tilec.dialects.types import bit_width, element, is_index, is_tile, shape
 from tilec.executable.grid import GridRule, compile_grid
 from tilec.executable.kernel import Parameter
 from tilec.hardware.mma_shapes import WGMMA_M
@@ -285,17 +286,13 @@ def _enter(op: ir.Operation, found: _Found) -> int:
 
 def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
     """Notes what one op does."""
-    view = op.opview
     computed, functions = instructions_of(op)
     loop.work.computed += computed
     loop.work.functions += functions
-    for result in op.results:
-        if is_tile(result):
-            # An index mostly fits a word (`widen-indices`).
-            is_index = isinstance(element(result), ir.IndexType)
-            wide = 1 if is_index else max(32, bit_width(element(result))) // 32
-            loop.largest = max(loop.largest, prod(shape(result)))
-            found.elements = max(found.elements, wide * prod(shape(result)))
+    _see_results(op, loop, found)
+    if is_elementwise(op):
+        return
+    view = op.opview
     if isinstance(view, tile.DotOp):
         _add_dot(view, loop, found)
     elif isinstance(view, ArrayOp) and not isinstance(view, Atomic):
@@ -311,6 +308,15 @@ def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
                 _touch(found.atomics, operand, found)
         if isinstance(view, Atomic):
             loop.work.global_bytes += 2 * _bytes(view.tile)
+
+
+def _see_results(op: ir.Operation, loop: _Loop, found: _Found) -> None:
+    """Notes the sizes of what an op computes."""
+    for result in filter(is_tile, op.results):
+        of, size = element(result), prod(shape(result))
+        wide = 1 if is_index(of) else max(32, bit_width(of)) // 32  # `widen-indices`: mostly a word
+        loop.largest = max(loop.largest, size)
+        found.elements = max(found.elements, wide * size)
 
 
 def _combine(view: Combining, loop: _Loop) -> None:
@@ -382,7 +388,7 @@ def _row_bytes(value: ir.Value) -> int:
 def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
     *batch, m, k = shape(dot.lhs)
     n = shape(dot.rhs)[-1]
-    kind = _kind(str(element(dot.lhs)), dot.options.get("precision", ""))
+    kind = kind_of(str(element(dot.lhs)), dot.options.get("precision", ""))
     unit = unit_of(m, n, kind, found.target)
     work = loop.work
     flops = work.flops.get(kind, 0) + prod(batch) * flops_of(m, n, k, unit)
@@ -441,10 +447,3 @@ def _operand(source: Source, axis: int, found: _Found) -> Operand:
     axes = frozenset(program_axes(source.load.operation.operands))
     nbytes, tile_shape = _bytes(source.load.result), shape(source.tile)
     return Operand(name, nbytes, tile_shape, axis, source.is_transposed, axes)
-
-
-def _kind(dtype: str, precision: str) -> str:
-    """Says which unit multiplies, see `model.TENSOR_SPEEDS`."""
-    if dtype == "f32":
-        return "tf32" if precision == "tf32" else "fma"
-    return dtype if dtype in ("f64", "f16", "bf16", "i8") else "f8"
