@@ -110,7 +110,7 @@ def _pending_tile(type_: ir.Type) -> ir.Type:
 
 
 def _type(value: Any) -> ir.Type:
-    return value if isinstance(value, ir.Type) else value.type
+    return value.type if isinstance(value, ir.Value) else value
 
 
 @kept
