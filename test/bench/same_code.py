@@ -18,6 +18,7 @@ import io
 import json
 import multiprocessing
 import os
+import re
 import sys
 import tempfile
 import time
@@ -45,6 +46,8 @@ EXAMPLES = sorted(
     for path in (ROOT / "tilec/examples").glob("*.py")
     if path.stem not in ("__init__", "running")
 )
+_WHERE = re.compile(rf"{re.escape(str(ROOT))}|^\.global .* text\$\d+\[.*", re.MULTILINE)
+"""What PTX has of the place of the author's file: its path, which assertions say, too."""
 Found = dict[str, Any]
 """Of a case: `ptx`, a hash a kernel in the order in which they were compiled, `cpu_ms`, and
 `error`, where it is not compiled."""
@@ -56,8 +59,7 @@ def compiled(name: str, target: str, drawn: Drawn | None) -> Found:
 
     def emit(*arguments: Any, **options: Any) -> str:
         text = emit_ptx(*arguments, **options)
-        same = text.replace(str(ROOT), "")  # of the lines of the author's file
-        ptx.append(hashlib.sha256(same.encode()).hexdigest()[:16])
+        ptx.append(hashlib.sha256(_WHERE.sub("", text).encode()).hexdigest()[:16])
         return text
 
     os.environ |= {"TILEC_TARGET": target, "TILEC_DEVICE": "emulator", "TILEC_CACHE": "0"}
