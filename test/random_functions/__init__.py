@@ -6,14 +6,16 @@ import random
 
 from random_functions.kernel_writer import NARROW, Value, Writer, Written
 from random_functions.loops import loop
+from random_functions.other_numbers import carry_others
 from random_functions.steps import steps
 
 MOST = 8192
 """Elements of a tile."""
 
 
-def kernel(seed: int) -> Written:
-    """The same for the same seed."""
+def kernel(seed: int, dtype: str | None = None) -> Written:
+    """The same for the same seed. `dtype`: of what it multiplies, where it comes behind another
+    kernel, whose matrix it reads along K."""
     rng = random.Random(seed)
     while True:
         blocks = {
@@ -24,14 +26,16 @@ def kernel(seed: int) -> Written:
         }
         if max(a * b for a in blocks.values() for b in blocks.values()) <= 2 * MOST:
             break
-    w = Writer(rng, dtype=rng.choice(NARROW), blocks=blocks, programs=rng.choice(("M", "M", "MN")))
+    drawn = rng.choice(NARROW)
+    programs = rng.choice(("M", "M", "MN"))
+    w = Writer(rng, dtype or drawn, blocks, programs, comes_behind=dtype is not None)
     _begin(w)
     for _ in range(rng.randint(1, 2)):
         if rng.random() < 0.2:
             steps(w, 1)
-        loop(w, rng.choice("KKL"))
+        loop(w, "K" if w.comes_behind else rng.choice("KKL"))
     _end(w)
-    return Written(w.arrays, w.blocks_of_lines[0], blocks, w.programs)
+    return Written(w.arrays, w.blocks_of_lines[0], blocks, w.programs, w.dtype)
 
 
 def _begin(w: Writer) -> None:
@@ -56,10 +60,14 @@ def _begin(w: Writer) -> None:
             w.line(f"{value.name} = tl.full({w.sizes(value.axes)}, 0, tl.{value.dtype})")
     w.carried += made
     w.scopes[0] += made
+    carry_others(w)
 
 
 def _end(w: Writer) -> None:
-    """Stores what was carried: a block a program."""
+    """Stores what was carried: a block a program, and maybe a matrix that can be multiplied."""
+    if w.chance(0.5):
+        out = w.array("MN", w.dtype, "out")
+        w.line(f"tl.store({out.name}, (m, n), {w.narrowed('acc0', 'MN').name})")
     for value in [*w.carried, Value("count", "", "i32")]:
         out = w.array("P" + value.axes, value.dtype, "out")
         if "N" in w.programs:

@@ -12,25 +12,34 @@ import numpy as np
 import random_functions
 from random_functions import numpy_language
 from random_functions.kernel_writer import ArrayOf, Written
+from random_functions.placing import Lie, Placed, drawn_lies, harmed
 
 TARGETS = ("sm_80", "sm_90a", "sm_90a", "sm_90a", "sm_100a", "sm_100a", "sm_120a")
 EXACT = 1 << 23
 """Larger sums would round in f32."""
 EXACT_OF_FP8 = 1 << 12
 """Larger sums would round in warpgroup instructions of 8-bit floats."""
+NUMPY = {
+    "i1": np.bool_, "u8": np.uint8, "i8": np.int8, "u16": np.uint16, "i16": np.int16,
+    "i32": np.int32, "i64": np.int64, "f16": np.float16, "f32": np.float32, "f64": np.float64,
+}  # fmt: skip
+"""Dtypes that NumPy has."""
 DEMANDS = re.compile(r", (stages=\d|warp_specialize=True)")
 
 
 @dataclass
 class Case:
-    """A kernel with its arguments, in float64, and how it is compiled and run. `demands`: of the
-    kernel; `in_loops`: whether its loops' hold."""
+    """A kernel with its arguments, in float64 or truths, and how it is compiled and run. `lies`:
+    where they lie; `demands`: of the kernel; `in_loops`: whether its loops' hold; `sizes`: along
+    the axes."""
 
     kernel: Written
     demands: str
     target: str
     arguments: list[np.ndarray]
     grid: tuple[int, ...]
+    lies: list[Lie]
+    sizes: dict[str, int]
     in_loops: bool = True
 
     @property
@@ -44,19 +53,34 @@ class Case:
         """The greatest sum that does not round."""
         return EXACT_OF_FP8 if "tl.f8" in self.text else EXACT
 
+    def largest(self, arrays: Sequence[np.ndarray]) -> float:
+        """The greatest number in those arrays whose dtypes may round."""
+        pairs = zip(self.kernel.arrays, arrays, strict=True)
+        narrow = [a for array, a in pairs if array.dtype not in ("i1", "i64", "f64")]
+        return max((np.abs(a).max(initial=0) for a in narrow), default=0)
 
-def drawn(seed: int, targets: Sequence[str] = TARGETS, data: int = 0) -> Case:
-    """A case; the same for the same seed. `data`: other numbers in arrays of the same sizes."""
+
+def drawn(
+    seed: int, targets: Sequence[str] = TARGETS, data: int = 0, before: Case | None = None
+) -> Case:
+    """A case; the same for the same seed. `data`: other numbers in arrays of the same sizes;
+    `before`: whose target, sizes and dtype it has, its K being as long as the other's M."""
     rng = random.Random(seed)
-    kernel = random_functions.kernel(seed)
-    target = rng.choice(targets)
+    kernel = random_functions.kernel(seed, before.kernel.dtype if before else None)
+    target = before.target if before else rng.choice(targets)
     demands = _demands(rng, target)
     sizes = _sizes(rng, kernel)
+    if before is not None:
+        sizes = {**before.sizes, "K": before.sizes["M"]}
     counts = {axis: -(-sizes[axis] // block) for axis, block in kernel.blocks.items()}
     numbers = np.random.default_rng([rng.randrange(1 << 30), data])
     arguments = [_elements(a, kernel, sizes, counts, rng, numbers) for a in kernel.arrays]
     grid = tuple(counts[axis] for axis in kernel.programs)
-    return Case(kernel, demands, target, arguments, grid)
+    lies = drawn_lies(rng, kernel.arrays, arguments)
+    for lie, number in zip(lies, range(len(lies)), strict=True):
+        if lie.same_as is not None:
+            arguments[number] = arguments[lie.same_as]
+    return Case(kernel, demands, target, arguments, grid, lies, sizes)
 
 
 def expected_of(case: Case, launches: int = 1) -> list[np.ndarray] | None:
@@ -65,8 +89,7 @@ def expected_of(case: Case, launches: int = 1) -> list[np.ndarray] | None:
     arrays = [a.copy() for a in case.arguments]
     for _ in range(launches):
         numpy_language.run(case.text, "kernel", arrays, case.grid)
-    most = max(np.abs(a).max(initial=0) for a in arrays)
-    return arrays if most <= case.limit else None
+    return arrays if case.largest(arrays) <= case.limit else None
 
 
 def difference(case: Case, found: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> str:
@@ -77,6 +100,14 @@ def difference(case: Case, found: Sequence[np.ndarray], expected: Sequence[np.nd
             at = tuple(map(int, np.argwhere(differ)[0]))
             where = f"{differ.sum()} of {differ.size} differ, first {at}"
             return f"values of {array.name} {got.shape}: {where}: {got[at]} for {wanted[at]}"
+    return ""
+
+
+def beside(case: Case, places: Sequence[Placed], memories: Sequence[np.ndarray]) -> str:
+    """The name of an array beside which something was written, "" if none."""
+    for array, one, memory in zip(case.kernel.arrays, places, memories, strict=True):
+        if harmed(one, memory):
+            return f"values beside {array.name}"
     return ""
 
 
@@ -128,8 +159,10 @@ def _elements(
             length = rng.choice((0, 1, counts[axis], counts[axis] + 2))
         return numbers.integers(0, high, (length,)).astype(np.float64)
     if array.kind == "rows":
-        return numbers.integers(-1, sizes["M"] + 1, (sizes["M"],)).astype(np.float64)
+        return numbers.integers(-1, sizes[axis] + 1, (sizes[axis],)).astype(np.float64)
     whole = {"P": counts["M"], "Q": counts["N"], **sizes}
     if "P" in array.axes:  # a block of each program
         whole |= kernel.blocks
-    return numbers.integers(-1, 2, [whole[a] for a in array.axes]).astype(np.float64)
+    least = 0 if array.dtype in ("i1", "u8", "u16") else -1
+    drawn_ones = numbers.integers(least, 2, [whole[a] for a in array.axes])
+    return drawn_ones.astype(bool if array.dtype == "i1" else np.float64)

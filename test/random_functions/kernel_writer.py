@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 AXES = "MNKL"
 PLACES = {"M": "m", "N": "n", "K": "k", "L": "l"}
-NARROW = ("f16", "f16", "f16", "bf16", "bf16", "f8e4m3", "f8e5m2", "i8", "f32")
+NARROW = ("f16", "f16", "f16", "bf16", "bf16", "f8e4m3", "f8e5m2", "i8", "f32", "f32", "f64")
 """Dtypes of what is multiplied."""
+FLOATS_OF_8_BITS = ("f8e4m3", "f8e5m2")
 
 
 @dataclass(eq=False)
@@ -49,22 +50,26 @@ class ArrayOf:
     """A parameter: what its dimensions are, its dtype, the numbers in it.
 
     `kind`: "data" (-1, 0, 1), "flags" (0, 1), "blocks" (numbers of blocks along K), "out", "rows".
+    `large`: sums are written into it.
     """
 
     name: str
     axes: str
     dtype: str
     kind: str = "data"
+    large: bool = False
 
 
 @dataclass
 class Written:
-    """A kernel: its text but for the decorator, its arrays, its blocks and its grid's axes."""
+    """A kernel: its text but for the decorator, its arrays, its blocks, its grid's axes, and the
+    dtype of what it multiplies."""
 
     arrays: list[ArrayOf]
     body: list[Line]
     blocks: dict[str, int]
     programs: str
+    dtype: str
 
     def text(self, demands: str = "") -> str:
         """Python; `demands`: of the decorator."""
@@ -77,7 +82,9 @@ class Written:
 @dataclass
 class Writer:
     """The kernel under construction. `scopes`: values in reach, innermost last; `mutable`: names
-    that a loop around carries; `loops`: axes of the loops around, innermost last."""
+    that a loop around carries; `loops`: axes of the loops around, innermost last; `guards`:
+    branches around, and loops that no `continue` leaves; `counting`: 1 in one of these alone;
+    `comes_behind`: another kernel, whose matrix lies along K."""
 
     rng: random.Random
     dtype: str = "f16"
@@ -90,6 +97,8 @@ class Writer:
     carried: list[Value] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)
     guards: int = 0
+    counting: int = 0
+    comes_behind: bool = False
 
     # -- names and lines ------------------------------------------------------------------------
 
@@ -162,8 +171,8 @@ class Writer:
         lies = axes[::-1] if turned else axes
         source = self.array(lies, dtype)
         name, at = source.name, self.places(lies)
-        if not turned and axes[:1] == "M" and len(axes) == 2 and self.chance(0.15):
-            return self.rows(axes, dtype)
+        if not turned and len(axes) == 2 and self.chance(0.15):
+            return self.gathered(axes, dtype)
         if self.chance(0.1):
             name, at = self.name("w"), self.places(lies)
             ends = ", ".join(f"{source.name}.shape[{i}]" for i in range(len(lies)))
@@ -188,14 +197,17 @@ class Writer:
         text = f"tl.cat(({parts[0]}, {parts[1]}), axis={axis})"
         return self.let(f"{text}.T" if lies != axes else text, axes, dtype)
 
-    def rows(self, axes: str, dtype: str) -> Value:
-        """A tile whose rows an array numbers."""
-        numbers = self.array("M", "i32", "rows")
-        source = self.array(axes, dtype)
-        row = self.name("r")
-        self.line(f"{row} = tl.load({numbers.name}, (m,), {self.sizes('M')})")
-        column = f"({PLACES[axes[1]]} + tl.arange({self.blocks[axes[1]]}))[None, :]"
-        return self.let(f"tl.gather({source.name}, ({row}[:, None], {column}))", axes, dtype)
+    def gathered(self, axes: str, dtype: str) -> Value:
+        """A tile whose rows, or columns, an array numbers."""
+        by = self.rng.choice((0, 0, 1))
+        numbers = self.array(axes[by], "i32", "rows")
+        source, row, number = self.array(axes, dtype), self.name("r"), PLACES[axes[by]]
+        self.line(f"{row} = tl.load({numbers.name}, ({number},), {self.sizes(axes[by])})")
+        other = axes[1 - by]
+        places = [f"({PLACES[other]} + tl.arange({self.blocks[other]}))"] * 2
+        places[by] = row
+        text = f"tl.gather({source.name}, ({places[0]}[:, None], {places[1]}[None, :]))"
+        return self.let(text, axes, dtype)
 
     def operand(self, axes: str, depth: int = 0) -> str:
         """What is multiplied: in reach, transposed, converted, loaded, or a product itself."""
@@ -226,12 +238,17 @@ class Writer:
         inner = self.rng.choice([*self.reachable(), *self.loops, *self.loops])
         lhs = self.operand(axes[0] + inner, depth)
         rhs = self.operand(inner + axes[1], depth)
+        known = {axes[0], inner} <= set(self.reachable())
+        if self.dtype in FLOATS_OF_8_BITS and known and self.chance(0.2):
+            lhs = self.load(axes[0] + inner, self.rng.choice(FLOATS_OF_8_BITS)).name
         more = f", {acc}" if acc else ""
-        if self.dtype == "f32":
+        if self.dtype == "f32" and self.chance(0.8):
             more += ', precision="tf32"'
+        elif self.dtype == "f16" and not acc and self.chance(0.1):
+            return self.let(f"tl.dot({lhs}, {rhs}, dtype=tl.f16)", axes, "f16", large=True)
         return self.let(f"tl.dot({lhs}, {rhs}{more})", axes, self.wide, large=True)
 
     @property
     def wide(self) -> str:
         """What products are summed in."""
-        return "i32" if self.dtype == "i8" else "f32"
+        return {"i8": "i32", "f64": "f64"}.get(self.dtype, "f32")

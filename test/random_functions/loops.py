@@ -85,12 +85,17 @@ def _words(w: Writer) -> str:
 
 def _guarded(w: Writer) -> None:
     """A body that no `continue` leaves: the place would stay."""
-    guards, w.guards = w.guards, w.guards + 1
+    before = w.guards, w.counting
+    w.guards, w.counting = w.guards + 1, int(w.guards == 0)
     _body(w)
-    w.guards = guards
+    w.guards, w.counting = before
 
 
 def _body(w: Writer) -> None:
+    if w.comes_behind and w.loops[-1] == "K" and w.chance(0.8):
+        acc, handed = w.carried[0], w.load("KN", w.dtype)
+        tf32 = ', precision="tf32"' if w.dtype == "f32" else ""
+        w.line(f"{acc.name} = tl.dot({w.operand('MK')}, {handed.name}, {acc.name}{tf32})")
     for _ in range(w.rng.randint(0, 2)):
         load_more(w)
     steps(w, w.rng.randint(1, 5))

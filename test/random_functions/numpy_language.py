@@ -15,18 +15,34 @@ from typing import Any
 import numpy as np
 
 NAMES = (
-    *("array", "arrays", "const", "i1", "i8", "i32", "i64", "u8"),
+    *("array", "arrays", "const", "i1", "i8", "i16", "i32", "i64", "u8", "u16"),
     *("f8e4m3", "f8e5m2", "f16", "bf16", "f32", "f64"),
 )
 """What a kernel names and NumPy has no use for: annotations, dtypes."""
+WRAPPING = {
+    "i8": (8, True),
+    "i16": (16, True),
+    "i32": (32, True),
+    "u8": (8, False),
+    "u16": (16, False),
+}
+"""Integers of which a cast keeps so many bits; whether the first is a sign."""
 
 
 class Number(np.ndarray):
     """A tile, or a scalar."""
 
     def to(self, dtype: Any) -> Number:
-        """Every dtype holds what the kernel has; `tl.i1` says whether it is something."""
-        return tile(self != 0) if dtype == "i1" else self
+        """Floats hold what the kernel has, integers the bits that fit; `tl.i1` says whether it is
+        something."""
+        if dtype == "i1":
+            return tile(self != 0)
+        numbers = np.asarray(self, np.float64)
+        if dtype in WRAPPING:
+            bits, signed = WRAPPING[dtype]
+            least = -(2.0 ** (bits - 1)) if signed else 0.0
+            numbers = np.mod(np.trunc(numbers) - least, 2.0**bits) + least
+        return tile(numbers)
 
     def __index__(self) -> int:
         return int(self)
@@ -92,7 +108,7 @@ def gather(array: Window, indices: Any, mask: Any = True, other: float = 0) -> N
     at, inside = array.places(_several(indices))
     inside, mask = np.broadcast_arrays(inside, np.asarray(mask, bool))
     values = array.memory[at] if array.memory.size else other
-    return tile(np.where(inside & mask, values, other))
+    return tile(np.where(inside & mask, values, np.asarray(other, array.memory.dtype)))
 
 
 def scatter(array: Window, indices: Any, values: Any, mask: Any = True) -> None:
@@ -108,6 +124,11 @@ def atomic_add(array: Window, indices: Any, values: Any, mask: Any = True) -> No
 def atomic_max(array: Window, indices: Any, values: Any, mask: Any = True) -> None:
     """`tl.atomic_max`, the same."""
     _write(array, indices, values, mask, np.maximum.at)
+
+
+def atomic_min(array: Window, indices: Any, values: Any, mask: Any = True) -> None:
+    """`tl.atomic_min`, the same."""
+    _write(array, indices, values, mask, np.minimum.at)
 
 
 def _write(array: Window, indices: Any, values: Any, mask: Any, how: Callable[..., Any]) -> None:
@@ -145,6 +166,15 @@ def cumsum(x: Any, axis: int = 0, reverse: bool = False) -> Number:
     return tile(np.cumsum(values, axis) if found is None else found)
 
 
+def associative_scan(x: Any, axis: int, combine: Any, reverse: bool = False) -> Number:
+    """`tl.associative_scan` of one tile, element by element."""
+    rows = np.moveaxis(np.array(x), axis, 0)
+    rows = rows[::-1] if reverse else rows
+    for row in builtins.range(1, len(rows)):
+        rows[row] = combine(rows[row - 1], rows[row])
+    return tile(np.moveaxis(rows[::-1] if reverse else rows, 0, axis))
+
+
 def ranged(*bounds: Any, **_: Any) -> Iterator[int]:
     """`tl.range`, whatever is demanded of it."""
     return iter(builtins.range(*map(int, bounds)))
@@ -174,7 +204,10 @@ def language(program: tuple[int, ...], grid: tuple[int, ...]) -> SimpleNamespace
         "max": lambda x, axis=None: tile(np.max(x, axis)),
         "min": lambda x, axis=None: tile(np.min(x, axis)),
         "argmax": lambda x, axis: tile(np.argmax(x, axis)),
+        "any": lambda x, axis=None: tile(np.any(x, axis)),
+        "all": lambda x, axis=None: tile(np.all(x, axis)),
         "cumsum": cumsum,
+        "associative_scan": associative_scan,
     }
     control = {
         "range": ranged,
@@ -184,7 +217,7 @@ def language(program: tuple[int, ...], grid: tuple[int, ...]) -> SimpleNamespace
         "cdiv": lambda x, y: -(-int(x) // int(y)),
         "assume": lambda x, **_: x,
     }
-    memory = (load, store, gather, scatter, atomic_add, atomic_max, window, dot)
+    memory = (load, store, gather, scatter, atomic_add, atomic_max, atomic_min, window, dot)
     return SimpleNamespace(
         **{name: name for name in NAMES},
         **shapes,

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,62 +26,134 @@ import torch
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1])]
 
-from random_functions.cases import Case, difference, drawn, expected_of  # noqa: E402
-from random_functions.run_kernels import loaded  # noqa: E402
+from random_functions.cases import (  # noqa: E402
+    NUMPY,
+    Case,
+    beside,
+    difference,
+    drawn,
+    expected_of,
+)
+from random_functions.pairs import (  # noqa: E402
+    Pair,
+    drawn_pair,
+    expected_of_pair,
+    joined,
+    text_of_pair,
+)
+from random_functions.placing import Placed, placed  # noqa: E402
+from random_functions.run_kernels import loaded, with_demands  # noqa: E402
 from tilec.messages.diagnostics import CompileError  # noqa: E402
 
 DTYPES = {
-    "f16": torch.float16, "bf16": torch.bfloat16, "f8e4m3": torch.float8_e4m3fn,
-    "f8e5m2": torch.float8_e5m2, "i8": torch.int8, "f32": torch.float32, "i32": torch.int32,
+    "bf16": torch.bfloat16, "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2,
 }  # fmt: skip
+"""Those that NumPy has not."""
 OTHERS = 5
 """Each so many-th kernel is compiled for `sm_80`."""
+PAIRS = 3
+"""Each so many-th is two kernels, one launched right behind the other."""
 
 
-def tensors_of(case: Case) -> list[torch.Tensor]:
-    """The arguments on the GPU."""
-    pairs = zip(case.arguments, case.kernel.arrays, strict=True)
-    return [torch.from_numpy(a.copy()).to(DTYPES[array.dtype]).cuda() for a, array in pairs]
+def tensors_of(case: Case) -> list[Placed]:
+    """The arguments on the GPU, where they lie."""
+
+    def made(number: int, numbers: np.ndarray) -> torch.Tensor:
+        dtype = case.kernel.arrays[number].dtype
+        if dtype in NUMPY:
+            return torch.from_numpy(numbers.astype(NUMPY[dtype])).cuda()
+        return torch.from_numpy(numbers.astype(np.float32)).to(DTYPES[dtype]).cuda()
+
+    return placed(case.arguments, case.lies, made, torch.as_strided)
+
+
+def numbers_of(tensor: torch.Tensor) -> np.ndarray:
+    """A tensor's numbers for NumPy."""
+    if tensor.dtype in DTYPES.values():
+        tensor = tensor.float()
+    return tensor.cpu().numpy().astype(np.float64)
+
+
+def wrong_on_gpu(case: Case, places: Sequence[Placed], expected: Sequence[np.ndarray]) -> str:
+    """Where a launch left other numbers, in its arrays or beside them."""
+    found = difference(case, [numbers_of(one.array) for one in places], expected)
+    memories = [one.memory.float() if one.memory.dtype in DTYPES.values() else one.memory
+                for one in places]  # fmt: skip
+    return found or beside(case, places, [memory.cpu().numpy() for memory in memories])
 
 
 def outcome(case: Case, seed: int, launches: int, folder: Path) -> str:
     """ "right", "refused", "rounds", or "WRONG" with what is wrong."""
     kernel = loaded(case.text, folder, f"random_kernel_{len(list(folder.iterdir()))}")
     streams = [torch.cuda.current_stream(), torch.cuda.Stream()]
-    waiting: list[tuple[list[torch.Tensor], list[np.ndarray]]] = []
+    waiting: list[tuple[list[Placed], list[np.ndarray]]] = []
     for data in range(launches):
         case.arguments = drawn(seed, (case.target,), data).arguments
         expected = expected_of(case, 1 + data)
         if expected is None:
             return "rounds"
-        tensors = tensors_of(case)
+        places = tensors_of(case)
         torch.cuda.synchronize()
         with torch.cuda.stream(streams[data % 2]):
             try:
                 for _ in range(1 + data):
-                    kernel[case.grid](*tensors)
+                    kernel[case.grid](*(one.array for one in places))
             except CompileError:
                 return "refused"
-        waiting.append((tensors, expected))
+        waiting.append((places, expected))
     torch.cuda.synchronize()
-    for tensors, expected in waiting:
-        found = [tensor.double().cpu().numpy() for tensor in tensors]
-        wrong = difference(case, found, expected)
+    for places, expected in waiting:
+        wrong = wrong_on_gpu(case, places, expected)
         if wrong:
-            return f"WRONG {wrong}\n{case.text}"
+            return f"WRONG {wrong}\n{case.text}\n{case.lies}"
     return "right"
 
 
-def received(seed: int, target: str, launches: int) -> str:
+def outcome_of_pair(pair: Pair, seed: int, launches: int, folder: Path) -> str:
+    """The same of two kernels on each of two streams, each launch right behind the one before."""
+    names = (f"random_kernel_{len(list(folder.iterdir()))}_{part}" for part in "ab")
+    kernels = [loaded(c.text, folder, name) for c, name in zip(pair.cases, names, strict=True)]
+    streams = [torch.cuda.current_stream(), torch.cuda.Stream()]
+    waiting: list[tuple[list[list[Placed]], list[list[np.ndarray]]]] = []
+    for data in range(launches):
+        fresh = drawn_pair(seed, (pair.cases[0].target,), data)
+        for case, other in zip(pair.cases, fresh.cases, strict=True):
+            case.arguments = other.arguments
+        expected = expected_of_pair(pair)
+        if expected is None:
+            return "rounds"
+        places = [tensors_of(case) for case in pair.cases]
+        joined(pair, places)
+        waiting.append((places, expected))
+    torch.cuda.synchronize()
+    for data, (places, _) in enumerate(waiting):
+        with torch.cuda.stream(streams[data % 2]):
+            try:
+                for number in pair.order:
+                    arrays = (one.array for one in places[number])
+                    kernels[number][pair.cases[number].grid](*arrays)
+            except CompileError:
+                return "refused"
+    torch.cuda.synchronize()
+    for places, expected in waiting:
+        for case, each, wanted in zip(pair.cases, places, expected, strict=True):
+            wrong = wrong_on_gpu(case, each, wanted)
+            if wrong:
+                return f"WRONG {wrong}\n{text_of_pair(pair)}"
+    return "right"
+
+
+def received(seed: int, target: str, launches: int, paired: bool) -> str:
     """The outcome with the demands that are not refused."""
-    case = drawn(seed, (target,))
     with tempfile.TemporaryDirectory() as folder:
-        for demands, in_loops in ((case.demands, True), ("", True), ("", False)):
-            case.demands, case.in_loops = demands, in_loops
-            found = outcome(case, seed, launches, Path(folder))
-            if found != "refused":
-                break
-    return found
+        if paired:
+            pair = drawn_pair(seed, (target,))
+            cases = list(pair.cases)
+            return with_demands(
+                cases, lambda: outcome_of_pair(pair, seed, launches, Path(folder)), Counter()
+            )
+        case = drawn(seed, (target,))
+        return with_demands([case], lambda: outcome(case, seed, launches, Path(folder)), Counter())
 
 
 def main() -> int:
@@ -103,7 +176,9 @@ def main() -> int:
         target = "sm_80" if number % OTHERS == OTHERS - 1 else "sm_90a"
         os.environ["TILEC_TARGET"] = target
         try:
-            found = received(seed, target, options.launches)
+            paired = number % PAIRS == PAIRS - 1
+            found = received(seed, target, options.launches, paired)
+            counts["pairs"] += paired and found == "right"
         except Exception as error:
             print(f"===== {seed} {target}: {type(error).__name__}: {error}", flush=True)
             counts["error"] += 1

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from random_functions.cases import Case
 from random_functions.kernel_writer import Line
+from random_functions.placing import DENSE
 
 ALIKE = 24
 """Characters at the beginning of two outcomes that are the same."""
@@ -32,9 +33,14 @@ def shrunk(case: Case, outcome: Callable[[Case], str], found: str) -> str:
         if not still():
             small.demands = before
     _without_arrays(small, still)
+    lies = small.lies
+    small.lies = [DENSE] * len(lies)
+    if not still():
+        small.lies = lies
     pairs = zip(small.kernel.arrays, small.arguments, strict=True)
     shapes = ", ".join(f"{array.name} {array.dtype}{list(a.shape)}" for array, a in pairs)
-    return f"{small.text}grid {small.grid}: {shapes}"
+    lie = f"\n{small.lies}" if small.lies == lies else ""
+    return f"{small.text}grid {small.grid}: {shapes}{lie}"
 
 
 def _without_lines(lines: list[Line], still: Callable[[], bool]) -> None:
@@ -49,8 +55,12 @@ def _without_lines(lines: list[Line], still: Callable[[], bool]) -> None:
 
 def _without_arrays(case: Case, still: Callable[[], bool]) -> None:
     used = re.findall(r"\w+", "\n".join(t for line in case.kernel.body for t in line.lines()))
-    before = case.kernel.arrays, case.arguments
+    before = case.kernel.arrays, case.arguments, case.lies
     kept = [n for n, array in enumerate(case.kernel.arrays) if array.name in used]
-    case.kernel.arrays, case.arguments = ([each[n] for n in kept] for each in before)
+    if any(case.lies[n].same_as is not None for n in kept):
+        return  # by the number of an array
+    case.kernel.arrays = [case.kernel.arrays[n] for n in kept]
+    case.arguments = [case.arguments[n] for n in kept]
+    case.lies = [case.lies[n] for n in kept]
     if not still():
-        case.kernel.arrays, case.arguments = before
+        case.kernel.arrays, case.arguments, case.lies = before

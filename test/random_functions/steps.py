@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from random_functions.kernel_writer import PLACES, Value, Writer
+from random_functions.kernel_writer import FLOATS_OF_8_BITS, PLACES, Value, Writer
 
 Step = Callable[[Writer], None]
 
@@ -17,6 +17,12 @@ def clamped(w: Writer, tile: Value) -> str:
 def _carried(w: Writer, wanted: Callable[[Value], bool]) -> Value | None:
     fitting = [v for v in w.carried if wanted(v)]
     return w.rng.choice(fitting) if fitting else None
+
+
+def widened(w: Writer, tile: Value) -> str:
+    """A tile in the sums' dtype, where that holds its numbers; else clamped."""
+    alike = tile.dtype in (w.dtype, w.wide, "f16", "i32", *FLOATS_OF_8_BITS)
+    return f"{tile.name}.to(tl.{w.wide})" if alike else clamped(w, tile)
 
 
 def add_product(w: Writer) -> None:
@@ -45,7 +51,7 @@ def scalar(w: Writer) -> str:
 
 def add_sum(w: Writer) -> None:
     """Sums, or the greatest, along an axis of a tile in reach, carried."""
-    vector = _carried(w, lambda v: len(v.axes) == 1)
+    vector = _carried(w, lambda v: len(v.axes) == 1 and v.dtype == w.wide)
     if vector is None:
         return
     tile = w.found(lambda v: len(v.axes) == 2 and vector.axes in v.axes and v.axes[0] != v.axes[1])
@@ -69,10 +75,10 @@ def combine(w: Writer) -> None:
         return
     vector = w.found(lambda v: len(v.axes) == 1 and v.axes == one.axes[-1])
     two = w.found(lambda v: v.axes == one.axes)
-    right = f"{two.name}.to(tl.{w.wide})" if two is not None else "1"
+    right = widened(w, two) if two is not None else "1"
     if vector is not None and w.chance(0.5):
-        right = f"{vector.name}.to(tl.{w.wide})[None, :]"
-    left = f"{one.name}.to(tl.{w.wide})"
+        right = f"{widened(w, vector)}[None, :]"
+    left = widened(w, one)
     op = w.rng.choice(("+", "-", "*"))
     if w.chance(0.25):
         text = f"tl.where({left} > {right}, {left}, {right})"
@@ -82,12 +88,22 @@ def combine(w: Writer) -> None:
 
 
 def scan(w: Writer) -> None:
-    """Running sums of a tile."""
+    """Running sums, or the greatest so far, of a tile; sums go on from the last iteration's."""
     tile = w.found(lambda v: len(v.axes) == 2)
-    if tile is not None:
-        axis, reverse = w.rng.randrange(2), w.chance(0.5)
-        text = f"tl.cumsum({clamped(w, tile)}, axis={axis}, reverse={reverse})"
-        w.narrowed(text, tile.axes)
+    if tile is None:
+        return
+    axis, reverse, whole = w.rng.randrange(2), w.chance(0.5), clamped(w, tile)
+    before = _carried(w, lambda v: v.axes == tile.axes[1 - axis] and v.dtype == w.wide)
+    if w.chance(0.3):
+        how = f"{axis}, lambda x, y: tl.maximum(x, y), reverse={reverse}"
+        w.narrowed(f"tl.associative_scan({whole}, {how})", tile.axes)
+        return
+    text = f"tl.cumsum({whole}, axis={axis}, reverse={reverse})"
+    if before is not None and w.chance(0.7):
+        text += f" + {before.name}{('[None, :]', '[:, None]')[axis]}"
+    w.narrowed(f"({text})", tile.axes)
+    if before is not None:
+        w.line(f"{before.name} = {before.name} + tl.sum({whole}, axis={axis})")
 
 
 def exchange_halves(w: Writer) -> None:
@@ -122,7 +138,7 @@ def divide(w: Writer) -> None:
 
 def add_places(w: Writer) -> None:
     """Where the greatest of a row or column stands, carried."""
-    vector = _carried(w, lambda v: len(v.axes) == 1)
+    vector = _carried(w, lambda v: len(v.axes) == 1 and v.dtype == w.wide)
     if vector is None:
         return
     tile = w.found(lambda v: len(v.axes) == 2 and vector.axes in v.axes and v.axes[0] != v.axes[1])
@@ -134,7 +150,7 @@ def add_places(w: Writer) -> None:
 
 def keep(w: Writer) -> None:
     """A carried tile becomes one of this iteration: the last one's, in the next."""
-    tile = _carried(w, lambda v: len(v.axes) == 2 and not v.large)
+    tile = _carried(w, lambda v: len(v.axes) == 2 and v.dtype == w.dtype and not v.large)
     if tile is not None:
         w.line(f"{tile.name} = {w.operand(tile.axes)}")
 
@@ -185,10 +201,10 @@ def guard(w: Writer) -> None:
 
 
 def leave(w: Writer) -> None:
-    """On to the next iteration, or out of the loop."""
-    if not w.loops or w.guards:
+    """On to the next iteration, or out of the loop; of a `while` that counts only out of it."""
+    if not w.loops or w.guards > w.counting:
         return
-    word = w.rng.choice(("continue", "continue", "break"))
+    word = "break" if w.counting else w.rng.choice(("continue", "continue", "break"))
     chosen = condition(w)
     with w.block(f"if {chosen}:"):
         w.line(word)
@@ -204,11 +220,12 @@ def write(w: Writer) -> None:
     at = w.places(tile.axes) if set(tile.axes) <= set(w.reachable()) else None
     if at is None:
         return
+    out.large = tile.large
     w.line(f"tl.store({out.name}, {at}, {tile.name})")
     if w.chance(0.5):
         text = f"tl.load({out.name}, {at}, {w.sizes(tile.axes)})"
         again = w.let(text, tile.axes, tile.dtype, tile.large)
-        if w.chance(0.5) and not tile.large and not tile.dtype.startswith("f8"):
+        if tile.dtype == w.dtype and w.chance(0.5) and not tile.large and w.dtype[:2] != "f8":
             w.line(f"tl.store({out.name}, {at}, tl.clamp({again.name} + 1, -2, 2))")
 
 
@@ -231,11 +248,13 @@ def add_atomically(w: Writer) -> None:
     if tile is None or not set(tile.axes) <= set(w.reachable()):
         return
     out = w.array(tile.axes, w.wide, "out")
+    out.large = True
     rows, columns = (
         f"({PLACES[axis]} + tl.arange({w.blocks[axis]})){index}"
         for axis, index in zip(tile.axes, ("[:, None]", "[None, :]"), strict=True)
     )
-    w.line(f"tl.atomic_add({out.name}, ({rows}, {columns}), {tile.name}.to(tl.{w.wide}))")
+    how = w.rng.choice(("add", "add", "max", "min"))
+    w.line(f"tl.atomic_{how}({out.name}, ({rows}, {columns}), {widened(w, tile)})")
 
 
 def load_more(w: Writer) -> None:
@@ -262,7 +281,7 @@ STEPS: list[tuple[Step, int]] = [
     (add_product, 10),
     (add_sum, 4),
     (combine, 4),
-    (scan, 1),
+    (scan, 2),
     (exchange_halves, 1),
     (reshape, 1),
     (divide, 1),
@@ -270,10 +289,10 @@ STEPS: list[tuple[Step, int]] = [
     (keep, 2),
     (count, 2),
     (guard, 4),
-    (leave, 1),
+    (leave, 2),
     (write, 2),
     (change_in_place, 1),
-    (add_atomically, 1),
+    (add_atomically, 2),
     (load_more, 4),
     (unrolled, 1),
 ]
