@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import Tcgen05MmaOp, WgmmaOp
+from tilec.dialects.gpu_tile import MakeRingOp, Tcgen05MmaOp, WgmmaOp
 from tilec.dialects.gpu_tile.role import entry_registers
 from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.hardware.mma_shapes import WGMMA_M, find_instruction
@@ -22,6 +22,7 @@ from tilec.passes.demands.kernels import (
     teams_of,
 )
 from tilec.passes.rewriting.loops import enclosing_ops, is_program_loop
+from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import find_ops
 from tilec.passes.roles.rings import Ring
 
@@ -205,4 +206,8 @@ def why_not_in_turn(function: ir.Operation, rings: list[Ring], *, multiply: bool
         around = enclosing_ops(ring.wait.operation)
         if not any(is_program_loop(op) for op in around):
             return "the kernel is not persistent: a CTA has one program only"
+    filled = OpSet(ring.made.operation for ring in rings)
+    others = [made for made in find_ops(function, MakeRingOp) if made not in filled]
+    if any(made.opview.fills for made in others):  # slots without a barrier each set counts itself
+        return "the warps that compute arrive at a barrier of theirs, which two sets would share"
     return None

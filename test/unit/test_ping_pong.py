@@ -275,6 +275,33 @@ def test_two_products_in_tensor_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "def perceptron" in str(caught.value)
 
 
+@tilec.kernel(consumers="pingpong")
+def multiplied_gathers(
+    x: tl.array, y: tl.array, rows: tl.array, z: tl.array, scale: tl.array, o: tl.array
+):
+    """The load role gathers columns in the inner loop, the computing warps rows behind it, beside
+    a number that a copy of its own brings."""
+    m = tl.program_id(0) * 128
+    inner, outer = tl.zeros((64, 64), tl.f32), tl.zeros((128, 64), tl.f32)
+    along, program = m + tl.arange(128), tl.program_id(0)
+    for _ in tl.range(0, y.shape[0], 64, stages=2):
+        for k in tl.range(0, x.shape[1], 64, warp_specialize=True):
+            columns = tl.gather(y, (along[:, None], tl.load(rows, (0,), (64,))[None, :]))
+            product = tl.dot(tl.load(x, (m, k), (64, 128), dims=(1, 0)), columns)
+            inner = inner * tl.load(scale, (program,), ()) + product
+        z_tile = tl.gather(z, (tl.load(rows, (m,), (128,))[:, None], along[None, :]))
+        product = tl.dot(z_tile, tl.clamp(outer, -2, 2).to(tl.bf16))
+        outer = outer * tl.load(scale, (program,), ()) + product
+    tl.store(o, (m, 0), outer + tl.cat((inner, inner), 0))
+
+
+def test_a_barrier_at_which_the_computing_warps_arrive() -> None:
+    """Of a ring that they fill: its slots would need two sets' arrivals."""
+    o, rows, scale = poisoned((72, 64), np.float32), np.zeros(72, np.int32), np.ones(1, np.float32)
+    with pytest.raises(CompileError, match=OTHER + "the warps that compute arrive at a barrier"):
+        multiplied_gathers.on("emulator").compiled(A, B, rows, C, scale, o)
+
+
 def test_other_words() -> None:
     message = 'consumers must be "cooperative" or "pingpong", found the constant 2'
     with pytest.raises(CompileError, match=message):
