@@ -16,6 +16,8 @@ AXES = "MNKL"
 PLACES = {"M": "m", "N": "n", "K": "k", "L": "l"}
 NARROW = ("f16", "f16", "f16", "bf16", "bf16", "f8e4m3", "f8e5m2", "i8", "f32", "f32", "f64")
 """Dtypes of what is multiplied."""
+MOST_EXACT = 1 << 17
+"""Of products of f32 tiles in full: an instruction each, for which ptxas takes long."""
 FLOATS_OF_8_BITS = ("f8e4m3", "f8e5m2")
 
 
@@ -242,7 +244,8 @@ class Writer:
         if self.dtype in FLOATS_OF_8_BITS and known and self.chance(0.2):
             lhs = self.load(axes[0] + inner, self.rng.choice(FLOATS_OF_8_BITS)).name
         more = f", {acc}" if acc else ""
-        if self.dtype == "f32" and self.chance(0.8):
+        small = self.blocks[axes[0]] * self.blocks[axes[1]] * self.blocks[inner] <= MOST_EXACT
+        if self.dtype == "f32" and (self.chance(0.8) or not small):
             more += ', precision="tf32"'
         elif self.dtype == "f16" and not acc and self.chance(0.1):
             return self.let(f"tl.dot({lhs}, {rhs}, dtype=tl.f16)", axes, "f16", large=True)
