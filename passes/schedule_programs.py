@@ -65,7 +65,7 @@ from tilec.dialects.tile import ArrayOp, Atomic, DotOp, NumProgramsOp, ProgramId
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.powers import power_below
 from tilec.hardware.target import Feature, Groups
-from tilec.passes.analysis.hazards import may_write, orders_memory
+from tilec.passes.analysis.hazards import may_wait, may_write
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import (
     ALONE,
@@ -280,7 +280,7 @@ def _look_at(function: ir.Operation) -> _Programs:
             found.ids[view.axis].append(op)
         found.ordered |= isinstance(view, TileOrderOp)
         found.persistent |= isinstance(view, LaunchCount)
-        found.waits |= orders_memory(view)
+        found.waits |= may_wait(view)
         if isinstance(view, (Atomic, tile.FenceOp, tile.PrintOp)) or may_write(view):
             found.effects.append(op)
         elif isinstance(view, ArrayOp):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects.gpu_tile import LaunchCount, MakeRingOp, RoleOp, TensorMapLoad, TmaCommitOp
-from tilec.passes.analysis.hazards import orders_memory
+from tilec.passes.analysis.hazards import may_wait
 from tilec.passes.demands.kernels import ALONE, PERSISTENT, demanded_cluster, stripes_of
 from tilec.passes.rewriting.walk import all_ops, find_ops
 
@@ -20,6 +20,6 @@ def why_alone(function: ir.Operation) -> str | None:
         return "the kernel orders its programs itself"
     if find_ops(function, RoleOp, MakeRingOp, TensorMapLoad, TmaCommitOp):
         return "copies of theirs arrive in rings"
-    if any(orders_memory(op.opview) for op in all_ops(function)):
+    if any(may_wait(op.opview) for op in all_ops(function)):
         return "one may wait for what others do"
     return None

@@ -104,3 +104,30 @@ func.func @several(%a: !v, %w: !v, %y: !v) attributes {tile.kernel} {
   "tile.store"(%z, %y, %row) {dims = array<i32: 0>, options = {}} : (!h, !v, index) -> ()
   return
 }
+
+// Whoever holds the lock may read what others wrote under it, however relaxed the lock is.
+// CHECK-LABEL: @locked
+// CHECK: scf.while
+// CHECK: "tile.load"(%{{.*}}, %{{.*}}) {dims = array<i32: 0>
+// CHECK-NEXT: "tile.store"
+!i = tensor<i32, #gpu_tile.layout<"T(32):(0) V():()">>
+!b = tensor<i1, #gpu_tile.layout<"T(32):(0) V():()">>
+!k = memref<?xi32, strided<[1]>>
+func.func @locked(%a: !v, %lock: !k) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0> : !i
+  %one = arith.constant dense<1> : !i
+  %all = arith.constant dense<true> : !b
+  %c1_i32 = arith.constant 1 : i32
+  scf.while : () -> () {
+    %old = "tile.atomic_cas"(%zero, %one, %lock, %all, %zero) {order = "relaxed", scope = "gpu"} : (!i, !i, !k, !b, !i) -> !i
+    %held = tensor.extract %old[] : !i
+    %again = arith.cmpi eq, %held, %c1_i32 : i32
+    scf.condition(%again)
+  } do {
+    scf.yield
+  }
+  %x = "tile.load"(%a, %c0) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (!v, index) -> !t
+  "tile.store"(%x, %a, %c0) {dims = array<i32: 0>, options = {}} : (!t, !v, index) -> ()
+  return
+}

@@ -18,6 +18,29 @@ func.func @waits(%a: !v) attributes {tile.kernel} {
   return
 }
 
+// ... by an atomic that orders nothing, too.
+// CHECK-LABEL: @asks
+// CHECK-NOT: programs_per_cta
+!n = tensor<i32, #gpu_tile.layout<"T(32):(0) V():()">>
+!b = tensor<i1, #gpu_tile.layout<"T(32):(0) V():()">>
+func.func @asks(%a: !v, %lock: !v) attributes {tile.kernel} {
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = arith.constant dense<1> : !t
+  %zero = arith.constant dense<0> : !n
+  %all = arith.constant dense<true> : !b
+  %c1_i32 = arith.constant 1 : i32
+  scf.while : () -> () {
+    %old = "tile.atomic_rmw"(%zero, %lock, %all, %zero) {kind = "ori", options = {}, order = "relaxed", scope = "gpu"} : (!n, !v, !b, !n) -> !n
+    %found = tensor.extract %old[] : !n
+    %again = arith.cmpi ne, %found, %c1_i32 : i32
+    scf.condition(%again)
+  } do {
+    scf.yield
+  }
+  "tile.store"(%x, %a, %i) {dims = array<i32: 0>, options = {}} : (!t, !v, index) -> ()
+  return
+}
+
 // The author wants a CTA for each program.
 // CHECK-LABEL: @alone
 // CHECK-NOT: programs_per_cta
