@@ -5,13 +5,15 @@
 A kernel loads a tile of one or two dimensions, or sums tiles along a loop whose pointers move on,
 and stores it. Indices are shifted, turned, wrapped or clamped; masks are boxes, parts of boxes,
 conditions of a program, or no boxes at all. Numbers are whole, so that results are equal. Strides,
-sizes and shifts are drawn with them; a launch whose accesses leave the memory is drawn anew.
+sizes and shifts are drawn with them; a launch that leaves its memory, or writes nothing, is drawn
+anew.
 With `--near` one program stores into the memory that it has loaded from, by another pointer.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import random
 from collections import Counter
@@ -272,30 +274,65 @@ class Kernel:
         return [x, out, *numbers]
 
 
+@dataclass
+class Launch:
+    """A kernel with its memory before a launch and after it, x and out; the pointer of `out` is
+    `behind` elements in. `near`: both are into one array."""
+
+    kernel: Kernel
+    memory: list[Any]
+    expected: list[Any]
+    numbers: list[int]
+    behind: int = FRONT
+
+    @classmethod
+    def drawn(cls, draw: random.Random, *, near: bool, wider: bool) -> Launch:
+        """By the interpreter. IndexError where it leaves its memory."""
+        kernel = Kernel(draw, wider=wider)
+        x, out, *numbers = kernel.arguments()
+        behind = FRONT
+        if near:
+            kernel.grid = (1, 1)
+            behind += draw.choice([-128, -100, -7, 1, 32, 50, 64, 300])
+            out = x
+        one = x.copy()
+        expected = [one, one if near else out.copy()]
+        given = [Pointer(expected[0], FRONT), Pointer(expected[1], behind)]
+        run(read_kernel(kernel.text), [*given, *numbers], kernel.grid)
+        return cls(kernel, [x, out], expected, numbers, behind)
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes anything."""
+        pairs = zip(self.memory, self.expected, strict=True)
+        return any(not np.array_equal(before, after) for before, after in pairs)
+
+
+def drawn(seed: int, *, near: bool, wider: bool) -> tuple[Launch, int]:
+    """The first launch of a seed that stays in its memory and writes, and how many were drawn."""
+    for attempt in itertools.count():
+        draw = random.Random(f"{seed} {attempt}" if attempt else seed)
+        try:
+            launch = Launch.drawn(draw, near=near, wider=wider)
+        except IndexError:
+            continue
+        if launch.writes:
+            return launch, attempt + 1
+    raise AssertionError
+
+
 def check(seed: int, tally: Counter[str], *, near: bool = False, wider: bool = False) -> None:
     """Draws one kernel, and compares all of the memory. AssertionError where it differs. `near`:
     both pointers are into one array; `wider`: see `Kernel`."""
-    kernel = Kernel(random.Random(seed), wider=wider)
-    arguments = kernel.arguments()
-    x, out, *numbers = arguments
-    expected = [x.copy(), out.copy()]
-    behind = FRONT
-    if near:
-        kernel.grid = (1, 1)
-        behind += kernel.draw.choice([-128, -100, -7, 1, 32, 50, 64, 300])
-        out, expected[1] = x, expected[0]
-    try:
-        given = [Pointer(expected[0], FRONT), Pointer(expected[1], behind)]
-        run(read_kernel(kernel.text), [*given, *numbers], kernel.grid)
-    except IndexError:
-        tally["left its memory"] += 1
-        return
-    compiled = tilec.triton.kernel(kernel.text).on("emulator")
-    compiled[kernel.grid](x[FRONT:], out[behind:], *numbers)
-    for name, found, right in zip(("x", "out"), (x, out), expected, strict=True):
+    launch, attempts = drawn(seed, near=near, wider=wider)
+    x, out = launch.memory
+    compiled = tilec.triton.kernel(launch.kernel.text).on("emulator")
+    compiled[launch.kernel.grid](x[FRONT:], out[launch.behind :], *launch.numbers)
+    for name, found, right in zip(("x", "out"), launch.memory, launch.expected, strict=True):
         differ = np.flatnonzero(found != right)
         assert not differ.size, f"seed {seed}: {name}{differ[:8] - FRONT}: {found[differ[:8]]}"
     tally["equal"] += 1
+    tally["drawn anew"] += attempts - 1
     tally["accesses raised"] += len(compiled.plan().raised)
     tally["accesses kept"] += len(compiled.plan().kept)
     joined = any(groups for _, _, groups, *_ in compiled._plans)
