@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mlir import ir
 
 from tilec.dialects.predicates import predicate_attribute
@@ -51,12 +53,27 @@ class Formula:
         return self.builder.op("arith.select", one.type, mask, one, two)
 
     def wide(self, value: ir.Value) -> ir.Value:
-        """f32 as f64."""
+        """An operand as f64."""
+        if self.kind.element == "f64":
+            return value
         return self.builder.op("arith.extf", self.like("f64"), value)
 
     def narrow(self, value: ir.Value) -> ir.Value:
-        """f64 rounded to f32."""
-        return self.builder.op("arith.truncf", self.like("f32"), value)
+        """f64 rounded to the operands' elements."""
+        if self.kind.element == "f64":
+            return value
+        return self.builder.op("arith.truncf", self.like(self.kind.element), value)
+
+    def wide_number(self, value: float) -> ir.Value:
+        """A constant of f64."""
+        return self.number(value, "f64")
+
+    def polynomial(self, x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
+        """Of f64, by Horner's rule, the highest power first."""
+        total = self.wide_number(coefficients[0])
+        for coefficient in coefficients[1:]:
+            total = self.math("fma", total, x, self.wide_number(coefficient))
+        return total
 
     def bits(self, value: ir.Value) -> ir.Value:
         """A float's bits, an integer of its width."""

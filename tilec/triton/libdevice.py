@@ -18,6 +18,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects.tile import InlinePtxOp
+from tilec.triton import bessel
 from tilec.triton.build import Builder
 from tilec.triton.elementwise import Rule
 from tilec.triton.formula import Formula
@@ -166,6 +167,12 @@ _COMPOSED: Mapping[str, _Composed] = {
     "fdim": _positive_difference,
     "exp10": lambda f, x: f.math("powf", f.number(10.0), x),
     "rcbrt": lambda f, x: f.arith("divf", f.number(1.0), f.math("cbrt", x)),
+    "j0": bessel.j0,
+    "j1": bessel.j1,
+    "y0": bessel.y0,
+    "y1": bessel.y1,
+    "cyl_bessel_i0": bessel.i0,
+    "cyl_bessel_i1": bessel.i1,
 }
 """By the name of the function of f64, without the d that some end in."""
 _OF_F32: Mapping[str, _Composed] = {

@@ -9,7 +9,6 @@ the error function (DLMF 7.18).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from mlir import ir
 
@@ -35,69 +34,57 @@ _LARGE = 1e30
 """From there on the product, whose eighth power still is an f64, is as nothing beside x log(x)."""
 
 
-def _number(f: Formula, value: float) -> ir.Value:
-    return f.number(value, "f64")
-
-
-def _polynomial(f: Formula, x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
-    """By Horner's rule, the highest power first."""
-    total = _number(f, coefficients[0])
-    for coefficient in coefficients[1:]:
-        total = f.math("fma", total, x, _number(f, coefficient))
-    return total
-
-
 def erfinv(f: Formula, x: ir.Value) -> ir.Value:
     """The number whose erf is x; infinities of 1 and -1, NaN outside of them."""
-    wide, one = f.wide(x), _number(f, 1.0)
+    wide, one = f.wide(x), f.wide_number(1.0)
     inside = f.arith("mulf", f.arith("subf", one, wide), f.arith("addf", one, wide))
     w = f.arith("negf", f.math("log", inside))
-    near = _polynomial(f, f.arith("subf", w, _number(f, 2.5)), _CENTRAL)
-    root = f.arith("subf", f.math("sqrt", w), _number(f, 3.0))
-    is_central = f.compare("olt", w, _number(f, 5.0))
-    y = f.arith("mulf", f.select(is_central, near, _polynomial(f, root, _TAIL)), wide)
+    near = f.polynomial(f.arith("subf", w, f.wide_number(2.5)), _CENTRAL)
+    root = f.arith("subf", f.math("sqrt", w), f.wide_number(3.0))
+    is_central = f.compare("olt", w, f.wide_number(5.0))
+    y = f.arith("mulf", f.select(is_central, near, f.polynomial(root, _TAIL)), wide)
     slope = f.arith(
-        "mulf", f.math("exp", f.arith("mulf", y, y)), _number(f, math.sqrt(math.pi) / 2)
+        "mulf", f.math("exp", f.arith("mulf", y, y)), f.wide_number(math.sqrt(math.pi) / 2)
     )
     off = f.arith("subf", f.math("erf", y), wide)
     y = f.arith("subf", y, f.arith("mulf", off, slope))
     at_end = f.compare("oeq", f.math("absf", wide), one)
-    infinity = f.math("copysign", _number(f, math.inf), wide)
+    infinity = f.math("copysign", f.wide_number(math.inf), wide)
     return f.narrow(f.select(at_end, infinity, y))
 
 
 def lgamma(f: Formula, x: ir.Value) -> ir.Value:
     """The logarithm of the magnitude of the gamma function; infinity at whole numbers up to 0."""
-    wide, one = f.wide(x), _number(f, 1.0)
-    reflected = f.compare("olt", wide, _number(f, 0.5))
+    wide, one = f.wide(x), f.wide_number(1.0)
+    reflected = f.compare("olt", wide, f.wide_number(0.5))
     right = _lgamma_right(f, f.select(reflected, f.arith("subf", one, wide), wide))
     # |sin(pi x)| by what x is away from a whole number, which f64 has exactly.
     away = f.arith("subf", wide, f.math("roundeven", wide))
-    sine = f.math("absf", f.math("sin", f.arith("mulf", away, _number(f, math.pi))))
-    left = f.math("log", f.arith("divf", _number(f, math.pi), sine))
+    sine = f.math("absf", f.math("sin", f.arith("mulf", away, f.wide_number(math.pi))))
+    left = f.math("log", f.arith("divf", f.wide_number(math.pi), sine))
     found = f.select(reflected, f.arith("subf", left, right), right)
-    found = f.select(f.is_infinite(wide), _number(f, math.inf), found)
+    found = f.select(f.is_infinite(wide), f.wide_number(math.inf), found)
     for zero in (1.0, 2.0):
-        found = f.select(f.compare("oeq", wide, _number(f, zero)), _number(f, 0.0), found)
+        found = f.select(f.compare("oeq", wide, f.wide_number(zero)), f.wide_number(0.0), found)
     return f.narrow(found)
 
 
 def _lgamma_right(f: Formula, x: ir.Value) -> ir.Value:
     """Of x from 1/2 on."""
-    some = f.arith("minnumf", x, _number(f, _LARGE))
+    some = f.arith("minnumf", x, f.wide_number(_LARGE))
     product = some
     for step in range(1, _SHIFT):
-        product = f.arith("mulf", product, f.arith("addf", some, _number(f, float(step))))
-    z = f.arith("addf", x, _number(f, float(_SHIFT)))
-    inverse = f.arith("divf", _number(f, 1.0), z)
-    series = _polynomial(f, f.arith("mulf", inverse, inverse), _STIRLING)
-    series = f.math("fma", series, inverse, _number(f, math.log(2 * math.pi) / 2))
-    leading = f.arith("mulf", f.arith("subf", z, _number(f, 0.5)), f.math("log", z))
+        product = f.arith("mulf", product, f.arith("addf", some, f.wide_number(float(step))))
+    z = f.arith("addf", x, f.wide_number(float(_SHIFT)))
+    inverse = f.arith("divf", f.wide_number(1.0), z)
+    series = f.polynomial(f.arith("mulf", inverse, inverse), _STIRLING)
+    series = f.math("fma", series, inverse, f.wide_number(math.log(2 * math.pi) / 2))
+    leading = f.arith("mulf", f.arith("subf", z, f.wide_number(0.5)), f.math("log", z))
     total = f.arith("addf", f.arith("subf", leading, z), series)
     return f.arith("subf", total, f.math("log", product))
 
 
 def normcdf(f: Formula, x: ir.Value) -> ir.Value:
     """The share of the normal distribution below x."""
-    scaled = f.arith("mulf", f.wide(x), _number(f, -math.sqrt(0.5)))
-    return f.narrow(f.arith("mulf", _number(f, 0.5), f.math("erfc", scaled)))
+    scaled = f.arith("mulf", f.wide(x), f.wide_number(-math.sqrt(0.5)))
+    return f.narrow(f.arith("mulf", f.wide_number(0.5), f.math("erfc", scaled)))
