@@ -51,8 +51,8 @@ from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.tensor_copies import box_of
 from tilec.passes.copies.tensor_map_rules import why_no_tensor_map
 from tilec.passes.layouts.candidates import access_cost, blocked_layout, store_requests
-from tilec.passes.layouts.maps import part_layout
 from tilec.passes.layouts.panels import in_panels
+from tilec.passes.layouts.parts import part_layout
 from tilec.passes.programs.sum_parts import comes_in_turns
 from tilec.passes.rewriting.loops import are_alternatives, enclosing_ops, is_program_loop
 from tilec.passes.rewriting.refusals import Refusal, attempt

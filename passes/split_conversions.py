@@ -15,7 +15,8 @@ After:    %r = "tile.reshape"(%x) : (tensor<64xf32, #a>) -> tensor<8x8xf32, #c>
 
 Reshapes, joins and splits whose registers do not match become ones whose registers do (#c) and such
 a conversion, or go through a buffer. insert-barriers orders store and load.
-Does not handle: shuffles of tiles with phantoms; joins of tiles in several layouts by shuffles.
+Does not handle: shuffles where phantoms are those of one layout alone; joins of tiles in several
+layouts by shuffles.
 """
 
 from __future__ import annotations
@@ -44,13 +45,9 @@ from tilec.passes.demands.kernels import is_explicit
 from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.layouts.conversion_costs import cheap_lane_move
 from tilec.passes.layouts.lane_moves import lane_move
-from tilec.passes.layouts.maps import (
-    join_registers,
-    register_permutation,
-    reshape_registers,
-    reshaped,
-    whole_layout,
-)
+from tilec.passes.layouts.maps import register_permutation
+from tilec.passes.layouts.parts import join_registers, split_registers, whole_layout
+from tilec.passes.layouts.reshapes import reshape_registers, reshaped
 from tilec.passes.rewriting.buffers import stored, view_part
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import kernel_of, ops_named
@@ -119,7 +116,8 @@ def _split_reshape(op: tile.ReshapeOp, context: PassContext) -> None:
 
 
 def _split_join(op: tile.JoinOp, context: PassContext) -> None:
-    if _stays(op.inputs, op.result, op.axis):
+    layouts, sizes = [layout_of(v) for v in op.inputs], [shape(v) for v in op.inputs]
+    if join_registers(layouts, sizes, layout_of(op.result), shape(op.result), op.axis) is not None:
         return
     still = _still(op.inputs, op.axis)
     whole = layout_of(op.result)
@@ -134,7 +132,8 @@ def _split_join(op: tile.JoinOp, context: PassContext) -> None:
 
 
 def _split_split(op: tile.SplitOp, context: PassContext) -> None:
-    if _stays(op.parts, op.src, op.axis):
+    layouts, sizes = [layout_of(v) for v in op.parts], [shape(v) for v in op.parts]
+    if split_registers(layouts, sizes, layout_of(op.src), op.axis) is not None:
         return
     still = _still(op.parts, op.axis)
     whole = layout_of(op.src)
@@ -149,12 +148,6 @@ def _split_split(op: tile.SplitOp, context: PassContext) -> None:
         for view, part in zip(views, op.parts, strict=True)
     ]
     replace_op(op, *loads)
-
-
-def _stays(parts: Sequence[ir.Value], whole: ir.Value, axis: int) -> bool:
-    """Whether each thread has what it needs of a join or split."""
-    layouts, sizes = [layout_of(v) for v in parts], [shape(v) for v in parts]
-    return join_registers(layouts, sizes, layout_of(whole), shape(whole), axis) is not None
 
 
 def _still(parts: Sequence[ir.Value], axis: int) -> Layout | None:

@@ -52,8 +52,9 @@ from tilec.passes.layouts.axis_levels import (
     partial_layout,
 )
 from tilec.passes.layouts.buffer_layouts import buffer_for, cheapest_buffer
-from tilec.passes.layouts.maps import broadcast_source, expanded, reshaped
+from tilec.passes.layouts.maps import broadcast_source, expanded
 from tilec.passes.layouts.partners import partners
+from tilec.passes.layouts.reshapes import reshaped
 from tilec.passes.layouts.scan_layout import split_levels
 from tilec.passes.rewriting.buffers import stored
 from tilec.passes.rewriting.loops import behind, carried_by

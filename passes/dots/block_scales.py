@@ -52,7 +52,7 @@ from tilec.hardware.tensor_tiles import SCALE_ROWS, SCALES_COPY, scales_image, s
 from tilec.passes.contract import PassContext
 from tilec.passes.dots.operand_buffers import staged_as
 from tilec.passes.layouts.buffer_layouts import buffer_for
-from tilec.passes.layouts.maps import row_major_number
+from tilec.passes.layouts.reshapes import row_major_number
 from tilec.passes.rewriting.buffers import stored, view_part
 from tilec.passes.rewriting.values import replace_op
 

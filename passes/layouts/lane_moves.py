@@ -15,7 +15,10 @@ registers, less those rounds in which all lanes would send to themselves.
 3. Shuffles: a butterfly where only pairs' bits differ, else from a computed lane.
 4. Registers change places along each pair's entering bit by the receiver's bit.
 
-Does not handle: phantoms, odd digits that lie elsewhere, elements that leave their warp.
+Where a tile overhangs, phantoms move as elements do: the layouts are those of a larger tile.
+
+Does not handle: phantoms of one layout alone, odd digits that lie elsewhere, elements that leave
+their warp.
 """
 
 from __future__ import annotations
@@ -102,8 +105,9 @@ class LaneMove:
 @lru_cache(maxsize=4096)
 def lane_move(source: Layout, result: Layout, shape: tuple[int, ...]) -> LaneMove | str:
     """Says how shuffles convert a tile of `shape` from `source` to `result`, or why they cannot."""
-    if not (source.is_exact(shape) and result.is_exact(shape)):
-        return "a layout reaches past the tile's edge"
+    reach = source.extents(len(shape))
+    if not (source.is_exact(reach) and result.is_exact(reach)):
+        return "the layouts reach past the tile's edge in different ways"
     if any(m.size & (m.size - 1) for side in (source, result) for m in side.threads[:-1]):
         return "a size of threads is no power of two"
     have, want = _Places(source), _Places(result)

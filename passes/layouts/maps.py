@@ -1,4 +1,4 @@
-"""How layouts map through shape-changing ops, and when a conversion stays inside a thread.
+"""How layouts map through reductions and broadcasts, and when a conversion stays inside a thread.
 
 Each function answers for one op: given the layout on one side, the layout on the other side under
 which no element moves between threads, or None where there is no such layout.
@@ -29,20 +29,22 @@ def register_permutation(source: Layout, result: Layout, shape: Shape) -> tuple[
     if rank == 0:
         return (0,) * result.num_values
     held = {at: register for register, at in enumerate(source.value_coordinates(rank))}
-    if _thread_map(source, rank) == _thread_map(result, rank):
+    if thread_steps(source, rank) == thread_steps(result, rank):
         chosen = []
         for at in result.value_coordinates(rank):
-            if at in held:
-                chosen.append(held[at])
-            elif any(a >= s for a, s in zip(at, shape, strict=True)):
-                chosen.append(0)
-            else:
+            if at not in held and not is_past_edge(at, shape):
                 return None
+            chosen.append(held.get(at, 0))
         return tuple(chosen)
     return None
 
 
-def _thread_map(layout: Layout, rank: int) -> list[Shape]:
+def is_past_edge(at: Shape, shape: Shape) -> bool:
+    """Whether a coordinate lies outside of a tile of `shape`: what is there may be anything."""
+    return any(a >= size for a, size in zip(at, shape, strict=True))
+
+
+def thread_steps(layout: Layout, rank: int) -> list[Shape]:
     """Coordinates each thread bit adds; two layouts place threads alike iff these are equal."""
     bits: list[Shape] = []
     for mode in layout.threads:
@@ -140,141 +142,3 @@ def broadcast_source(result: Layout, dims: Sequence[int], source_shape: Shape) -
     )
     values = tuple(m for m in layout.values if source_shape[m.dim] != 1)
     return normalize(Layout(threads, values))
-
-
-@lru_cache(maxsize=1024)
-def reshaped(layout: Layout, source: Shape, result: Shape) -> Layout | None:
-    """The layout of a row-major reshape's result that moves nothing, or None.
-
-    Every mode is a stride in the row-major element number; it must fall into the result's
-    dimensions whole or split at their boundaries. Only exact layouts qualify: a phantom's number is
-    another element's.
-    """
-    if not layout.is_exact(source):
-        return None
-    threads = _renumbered(layout.threads, source, result)
-    values = _renumbered(layout.values, source, result)
-    if threads is None or values is None:
-        return None
-    found = Layout(threads, values)
-    return normalize(found) if found.is_exact(result) else None
-
-
-def _renumbered(modes: tuple[Mode, ...], source: Shape, result: Shape) -> tuple[Mode, ...] | None:
-    written: list[Mode] = []
-    for mode in modes:
-        if not mode.stride:
-            written.append(mode)
-            continue
-        step = mode.stride * prod(source[mode.dim + 1 :])
-        parts = _split(mode.size, step, result)
-        if parts is None:
-            return None
-        written += parts
-    return tuple(written)
-
-
-def _split(size: int, step: int, result: Shape) -> list[Mode] | None:
-    """Writes `size` steps of `step` elements as modes along the result's dimensions, innermost
-    first."""
-    parts: list[Mode] = []
-    below = 1
-    for dim in reversed(range(len(result))):
-        extent = result[dim]
-        if size == 1:
-            break
-        if step < below * extent and extent > 1:
-            if step % below or extent % (step // below):
-                return None
-            stride = step // below
-            here = min(size, extent // stride)
-            if size % here:
-                return None
-            if here > 1:
-                parts.append(Mode(here, stride, dim))
-            size //= here
-            step = below * extent
-        below *= extent
-    return parts if size == 1 else None
-
-
-@lru_cache(maxsize=1024)
-def reshape_registers(
-    source: Layout, shape: Shape, result: Layout, result_shape: Shape
-) -> tuple[int, ...] | None:
-    """Gives, for each result register, the source register with the same row-major number.
-
-    None if some element would change threads; then the reshape goes through shared memory.
-    """
-    if not (source.is_exact(shape) and result.is_exact(result_shape)):
-        return None
-    if _linear_threads(source, shape) != _linear_threads(result, result_shape):
-        return None
-    held = {
-        row_major_number(at, shape): register
-        for register, at in enumerate(source.value_coordinates(len(shape)))
-    }
-    numbers = [
-        row_major_number(at, result_shape) for at in result.value_coordinates(len(result_shape))
-    ]
-    if not all(number in held for number in numbers):
-        return None
-    return tuple(held[number] for number in numbers)
-
-
-def row_major_number(at: Sequence[int], shape: Sequence[int]) -> int:
-    """The place of an element in row-major order."""
-    total = 0
-    for coordinate, size in zip(at, shape, strict=True):
-        total = total * size + coordinate
-    return total
-
-
-def _linear_threads(layout: Layout, shape: Shape) -> list[int]:
-    bits = [row_major_number(step, shape) for step in _thread_map(layout, len(shape))]
-    while bits and not bits[-1]:
-        bits.pop()
-    return bits
-
-
-def join_registers(
-    parts: Sequence[Layout], shapes: Sequence[Shape], whole: Layout, whole_shape: Shape, axis: int
-) -> tuple[tuple[int, int], ...] | None:
-    """Gives, for each register of the whole, (part number, register there); None if elements change
-    threads."""
-    rank = len(whole_shape)
-    if not whole.is_exact(whole_shape):
-        return None
-    held: dict[Shape, tuple[int, int]] = {}
-    start = 0
-    for number, (layout, shape) in enumerate(zip(parts, shapes, strict=True)):
-        if not layout.is_exact(shape) or _thread_map(layout, rank) != _thread_map(whole, rank):
-            return None
-        for register, at in enumerate(layout.value_coordinates(rank)):
-            held[(*at[:axis], at[axis] + start, *at[axis + 1 :])] = (number, register)
-        start += shape[axis]
-    wanted = whole.value_coordinates(rank)
-    if not all(at in held for at in wanted):
-        return None
-    return tuple(held[at] for at in wanted)
-
-
-def whole_layout(part: Layout, axis: int, count: int, part_shape: Shape) -> Layout | None:
-    """The layout of `count` equal parts joined along `axis`: each thread's parts follow each
-    other."""
-    if not part.is_exact(part_shape):
-        return None
-    return normalize(Layout(part.threads, (*part.values, Mode(count, part_shape[axis], axis))))
-
-
-def part_layout(whole: Layout, axis: int, count: int, part_shape: Shape) -> Layout | None:
-    """The inverse of `whole_layout`; None where a part's elements lie in other threads."""
-    size = part_shape[axis]
-    for number, mode in enumerate(whole.values):
-        # The mode that steps through the parts is the axis's outermost; parts are its last digits.
-        if mode.dim == axis and mode.size * mode.stride == count * size and mode.size % count == 0:
-            inner = Mode(mode.size // count, mode.stride, axis)
-            values = (*whole.values[:number], inner, *whole.values[number + 1 :])
-            found = normalize(Layout(whole.threads, values))
-            return found if found.is_exact(part_shape) else None
-    return None

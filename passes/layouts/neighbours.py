@@ -19,12 +19,11 @@ from tilec.passes.layouts.conversion_costs import conversion_cost
 from tilec.passes.layouts.maps import (
     broadcast_source,
     expanded,
-    part_layout,
     register_permutation,
-    reshaped,
     spread_out,
-    whole_layout,
 )
+from tilec.passes.layouts.parts import part_layout, whole_layout
+from tilec.passes.layouts.reshapes import reshaped
 from tilec.passes.rewriting.walk import is_of, uses_behind
 
 

@@ -14,8 +14,9 @@ from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
 from tilec.hardware.layout import Layout
 from tilec.messages.diagnostics import InternalError
-from tilec.passes.layouts.maps import join_registers, reshape_registers
 from tilec.passes.layouts.partners import partners
+from tilec.passes.layouts.parts import join_registers, split_registers
+from tilec.passes.layouts.reshapes import reshape_registers
 from tilec.passes.lower_to_nvvm.shuffle import shuffle
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.scalars import binary, resized
@@ -80,33 +81,23 @@ def lower_reshape(op: tile.ReshapeOp, state: Lowering) -> None:
 
 def lower_join(op: tile.JoinOp, state: Lowering) -> None:
     """Takes each result register from the input whose span along the axis holds it."""
-    chosen = _join_map(op.inputs, op.result, op.axis)
+    layouts, sizes = [layout_of(v) for v in op.inputs], [shape(v) for v in op.inputs]
+    chosen = join_registers(layouts, sizes, layout_of(op.result), shape(op.result), op.axis)
+    if chosen is None:
+        raise InternalError(f"a join across threads reached the lowering: {op}")
     parts = [state.registers(v) for v in op.inputs]
     state.values[op.result] = [parts[number][register] for number, register in chosen]
 
 
 def lower_split(op: tile.SplitOp, state: Lowering) -> None:
     """The inverse of a join."""
-    registers = state.registers(op.src)
-    found: dict[tuple[int, int], int] = {}
-    for position, place in enumerate(_join_map(op.parts, op.src, op.axis)):
-        found[place] = position
-    for number, part in enumerate(op.parts):
-        count = layout_of(part).num_values
-        state.values[part] = [registers[found[number, i]] for i in range(count)]
-
-
-def _join_map(parts: list[ir.Value], whole: ir.Value, axis: int) -> tuple[tuple[int, int], ...]:
-    chosen = join_registers(
-        [layout_of(v) for v in parts],
-        [shape(v) for v in parts],
-        layout_of(whole),
-        shape(whole),
-        axis,
-    )
+    layouts, sizes = [layout_of(v) for v in op.parts], [shape(v) for v in op.parts]
+    chosen = split_registers(layouts, sizes, layout_of(op.src), op.axis)
     if chosen is None:
-        raise InternalError("a join or split across threads reached the lowering")
-    return chosen
+        raise InternalError(f"a split across threads reached the lowering: {op}")
+    registers = state.registers(op.src)
+    for part, held in zip(op.parts, chosen, strict=True):
+        state.values[part] = [registers[i] for i in held]
 
 
 def lower_exchange(op: tile.ExchangeOp, state: Lowering) -> None:

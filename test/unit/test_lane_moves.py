@@ -98,6 +98,20 @@ def test_random_bits(kind: str, num_warps: int) -> None:
     check(shape, kind, ends, move, num_warps, seed)
 
 
+@pytest.mark.parametrize("kind", ["i8", "f16", "f32"])
+def test_tiles_that_overhang(kind: str) -> None:
+    """Phantoms move with the elements, which are where they should be."""
+    seed = seed_of(kind)
+    rng = random.Random(seed)
+    reach = 1 << rng.randrange(2, 5), 1 << rng.randrange(2, 6)
+    shape = rng.randrange(1, reach[0]), rng.randrange(1, reach[1])
+    while not isinstance(move := lane_move(*(ends := layouts(rng, reach, 2)), shape), LaneMove):
+        pass
+    check(shape, kind, ends, move, 2, seed)
+    beyond = Layout(ends[1].threads, (*ends[1].values, Mode(2, reach[0], 0)))
+    assert "past the tile's edge" in str(lane_move(ends[0], beyond, shape))
+
+
 @pytest.mark.parametrize("factor", [3, 5])
 @pytest.mark.parametrize("kind", ["i8", "bf16", "f32"])
 def test_an_odd_digit_stays(kind: str, factor: int) -> None:
@@ -232,7 +246,7 @@ def test_lanes_that_have_nothing_to_give_keep_their_layout() -> None:
 @pytest.mark.parametrize(
     ("source", "result", "size", "why"),
     [
-        ("T(32):(2@0) V(2):(1@0)", "T(32):(1@0) V(2):(32@0)", 33, "past the tile's edge"),
+        ("T(32):(2@0) V(2):(1@0)", "T(32):(1@0) V(3):(32@0)", 33, "past the tile's edge"),
         ("T(32):(3@0) V(3):(1@0)", "T(32):(1@0) V(3):(32@0)", 96, "no power of two"),
         ("T(64):(2@0) V(2):(1@0)", "T(64):(1@0) V(2):(64@0)", 128, "leave their warp"),
         ("T(64):(1@0) V():()", "T(32):(1@0) V(2):(32@0)", 64, "leave their warp"),

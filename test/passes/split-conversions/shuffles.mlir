@@ -7,6 +7,10 @@
 !h = tensor<32xf32, #gpu_tile.layout<"T(16,2):(1@0,16@0) V():()">>
 !p = tensor<33xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
 !q = tensor<33xf32, #gpu_tile.layout<"T(32):(1@0) V(2):(32@0)">>
+!r = tensor<33xf32, #gpu_tile.layout<"T(32):(1@0) V(3):(32@0)">>
+!s = tensor<3x16xf32, #gpu_tile.layout<"T(8,4):(2@1,1@0) V(2):(1@1)">>
+!v = tensor<3x8x2xf32, #gpu_tile.layout<"T(8,4):(1@1,1@0) V(2):(1@2)">>
+!w = tensor<3x8x1xf32, #gpu_tile.layout<"T(8,4):(1@1,1@0) V():()">>
 !t = tensor<64x64xf32, #gpu_tile.layout<"T(32):(1@0) V(2,64):(32@0,1@1)">>
 !u = tensor<64x64xf32, #gpu_tile.layout<"T(32):(1@1) V(2,64):(32@1,1@0)">>
 
@@ -46,13 +50,33 @@ func.func @split(%x: !a) -> !h attributes {tile.kernel} {
   return %y : !h
 }
 
-// Registers past the edge.
+// Registers past the edge move as others do, if both sides have them.
 // CHECK-LABEL: @phantoms
-// CHECK: gpu_tile.alloc
-// CHECK-NOT: gpu_tile.convert_layout
+// CHECK-NOT: gpu_tile.alloc
+// CHECK: gpu_tile.convert_layout
 func.func @phantoms(%x: !p) -> !q attributes {tile.kernel} {
   %y = "gpu_tile.convert_layout"(%x) : (!p) -> !q
   return %y : !q
+}
+
+// CHECK-LABEL: @phantoms_of_one
+// CHECK: gpu_tile.alloc
+// CHECK-NOT: gpu_tile.convert_layout
+func.func @phantoms_of_one(%x: !p) -> !r attributes {tile.kernel} {
+  %y = "gpu_tile.convert_layout"(%x) : (!p) -> !r
+  return %y : !r
+}
+
+// Rows past the edge stay in their threads; columns are paired, taken apart and put together.
+// CHECK-LABEL: @beside_phantoms
+// CHECK-NOT: gpu_tile.{{alloc|convert}}
+// CHECK: return
+func.func @beside_phantoms(%x: !s) -> !s attributes {tile.kernel} {
+  %p = "tile.reshape"(%x) : (!s) -> !v
+  %a, %b = "tile.split"(%p) {axis = 2 : i32} : (!v) -> (!w, !w)
+  %j = "tile.join"(%b, %a) {axis = 2 : i32} : (!w, !w) -> !v
+  %y = "tile.reshape"(%j) : (!v) -> !s
+  return %y : !s
 }
 
 // All five bits of the lane change places with bits of 128 registers: more selects than a buffer costs.
