@@ -71,7 +71,7 @@ def test_rows(target: str, shape: tuple[int, int], monkeypatch: pytest.MonkeyPat
     np.testing.assert_allclose(y, e / e.sum(1, keepdims=True), rtol=1e-5)
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 29, 32), (1, 1, 1, 20), (5, 2, 1, 32)])
+@pytest.mark.parametrize("shape", [(2, 3, 29, 32), (1, 1, 1, 20), (5, 2, 1, 32), (7, 1, 13, 32)])
 def test_three_axes(shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(shape).standard_normal(shape, dtype=np.float32)
     y = poisoned(shape, np.float32)

@@ -63,6 +63,14 @@ def soften_begun(x: tl.array, lengths: tl.array, y: tl.array, N: tl.const):
     tl.store(y, (p, 0), tl.softmax(score).to(y.dtype))
 
 
+@tilec.kernel(grid=lambda x, G: (x.shape[1] // G, x.shape[0]))
+def shares_of_groups(x: tl.array, y: tl.array, G: tl.const):
+    """x over the sums of groups of G columns."""
+    n, row = tl.program_id(0), tl.program_id(1)
+    v = tl.load(x, (row, n * G), G)
+    tl.store(y, (row, n * G), v / tl.sum(v))
+
+
 def lanes(kernel: CompiledKernel) -> int:
     return kernel.threads // kernel.programs_per_cta
 
@@ -160,6 +168,22 @@ def test_rows(target: str, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     softmax.check(x, y, N=64)
     e = np.exp(x - x.max(1, keepdims=True))
     np.testing.assert_allclose(y, e / e.sum(1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("shape", [(1, 300), (300, 1), (7, 43), (43, 8), (2, 2)])
+@pytest.mark.usefixtures("crowded")
+def test_groups_of_rows(
+    target: str, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a warp loads for its next program lies elsewhere along both axes."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    x = np.random.default_rng(shape).uniform(1, 2, (shape[0], 32 * shape[1])).astype(np.float32)
+    y = poisoned(x.shape, np.float32)
+    assert lanes(shares_of_groups.compiled(x, y, 32)) < 32
+    shares_of_groups.check(x, y, 32)
+    sums = x.reshape(*shape, 32).sum(2).repeat(32, 1)
+    np.testing.assert_allclose(y, x / sums, rtol=1e-5)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -1,5 +1,5 @@
-// Numbers of which nothing is known, a divisor that a loop changes, steps of more than one, and
-// divisors that LLVM multiplies by instead, stay as they are.
+// Numbers of which nothing is known, a divisor that a loop changes, steps of more than one around
+// other loops, and divisors that LLVM multiplies by instead, stay as they are.
 // RUN: tilec opt %s --target sm_90a > %t.before
 // RUN: tilec opt %s --passes reduce-divisions --target sm_90a | diff %t.before -
 
@@ -27,7 +27,9 @@ func.func @stays(%x: !x, %n: index, %j: i32) attributes {tile.kernel, tile.index
   }
   scf.for %i = %c0 to %size step %c2 {
     %q = arith.divui %i, %size : index
-    "tile.assume"(%q) {facts = {}} : (index) -> ()
+    scf.for %k = %c0 to %q step %c1 {
+      "tile.assume"(%k) {facts = {}} : (index) -> ()
+    }
   }
   return
 }
