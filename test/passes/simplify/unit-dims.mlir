@@ -40,3 +40,43 @@ func.func @others(%x: !stack, %y: !stack, %z: index) attributes {tile.kernel} {
   "tile.store"(%turned, %y, %z, %c0, %c0) {dims = array<i32: 0, 1, 2>, options = {}} : (tensor<1x64x2xf16>, !stack, index, index, index) -> ()
   return
 }
+
+// What is computed of loads, element by element, comes without them.
+// CHECK-LABEL: @computed
+// CHECK: %[[T:.*]] = "tile.load"(%arg0, %arg2, %c0, %c0) {dims = array<i32: 1, 2>, {{.*}} -> tensor<32x64xf16>
+// CHECK: %[[W:.*]] = "tile.load"(%arg0, %arg2, %arg2, %c0) {dims = array<i32: 0, 2>, {{.*}} -> tensor<1x64xf16>
+// CHECK: %[[N:.*]] = arith.negf %[[W]] : tensor<1x64xf16>
+// CHECK: %[[B:.*]] = "tile.broadcast"(%[[N]]) {dims = array<i32: 0, 1>} : (tensor<1x64xf16>) -> tensor<32x64xf16>
+// CHECK: %[[M:.*]] = arith.mulf %[[T]], %[[B]] : tensor<32x64xf16>
+// CHECK: %[[S:.*]] = arith.addf %[[M]], %{{.*}} : tensor<32x64xf16>
+// CHECK-NEXT: "tile.store"(%[[S]], %arg1, %arg2, %c0, %c0) {dims = array<i32: 1, 2>
+func.func @computed(%x: !stack, %y: !stack, %z: index) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %two = arith.constant dense<2.0> : tensor<1x32x64xf16>
+  %t = "tile.load"(%x, %z, %c0, %c0) {dims = array<i32: 0, 1, 2>, options = {}, padding = 0.0 : f16} : (!stack, index, index, index) -> tensor<1x32x64xf16>
+  %w = "tile.load"(%x, %z, %z, %c0) {dims = array<i32: 0, 1, 2>, options = {}, padding = 0.0 : f16} : (!stack, index, index, index) -> tensor<1x1x64xf16>
+  %n = arith.negf %w : tensor<1x1x64xf16>
+  %b = "tile.broadcast"(%n) {dims = array<i32: 0, 1, 2>} : (tensor<1x1x64xf16>) -> tensor<1x32x64xf16>
+  %m = arith.mulf %t, %b : tensor<1x32x64xf16>
+  %s = arith.addf %m, %two : tensor<1x32x64xf16>
+  %r = "tile.reshape"(%s) : (tensor<1x32x64xf16>) -> tensor<32x64xf16>
+  "tile.store"(%r, %y, %z, %c0, %c0) {dims = array<i32: 1, 2>, options = {}} : (tensor<32x64xf16>, !stack, index, index, index) -> ()
+  return
+}
+
+// Not what someone has with them, too, nor what is no load.
+// CHECK-LABEL: @computed_for_others
+// CHECK-COUNT-2: tile.reshape
+func.func @computed_for_others(%x: !stack, %y: !stack, %z: index) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %t = "tile.load"(%x, %z, %c0, %c0) {dims = array<i32: 0, 1, 2>, options = {}, padding = 0.0 : f16} : (!stack, index, index, index) -> tensor<1x32x64xf16>
+  %m = arith.mulf %t, %t : tensor<1x32x64xf16>
+  %r = "tile.reshape"(%m) : (tensor<1x32x64xf16>) -> tensor<32x64xf16>
+  "tile.store"(%r, %y, %z, %c0, %c0) {dims = array<i32: 1, 2>, options = {}} : (tensor<32x64xf16>, !stack, index, index, index) -> ()
+  "tile.store"(%m, %y, %c0, %c0, %c0) {dims = array<i32: 0, 1, 2>, options = {}} : (tensor<1x32x64xf16>, !stack, index, index, index) -> ()
+  %e = "tile.transpose"(%t) {permutation = array<i32: 0, 2, 1>} : (tensor<1x32x64xf16>) -> tensor<1x64x32xf16>
+  %n = arith.negf %e : tensor<1x64x32xf16>
+  %q = "tile.reshape"(%n) : (tensor<1x64x32xf16>) -> tensor<64x32xf16>
+  "tile.store"(%q, %y, %z, %c0, %c0) {dims = array<i32: 1, 2>, options = {}} : (tensor<64x32xf16>, !stack, index, index, index) -> ()
+  return
+}
