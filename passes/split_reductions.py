@@ -60,7 +60,7 @@ from tilec.passes.rewriting.buffers import stored
 from tilec.passes.rewriting.loops import behind, carried_by
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.scalars import binary, constant
-from tilec.passes.rewriting.values import replace_op
+from tilec.passes.rewriting.values import replace_op, with_body
 from tilec.passes.rewriting.walk import find_ops, is_of, kernels, ops_named
 
 MOST_ROWS_BYTES = 4096
@@ -92,7 +92,7 @@ def _split_reduce(op: tile.ReduceOp, context: PassContext) -> None:
     levels = axis_levels(layout, op.axis)
     kept = tuple(level for level in levels if level.place is Place.WARP)
     types = _partial_types(op, layout, kept)
-    partials = _with_body(
+    partials = with_body(
         gpu_tile.WarpReduceOp.build(op.inputs, results=types, axis=op.axis), op.operation
     )
     count = shape(types[0])[op.axis]
@@ -103,7 +103,7 @@ def _split_reduce(op: tile.ReduceOp, context: PassContext) -> None:
         own = (expanded(rows, op.axis, count),)
         made = [tile_type(shape(v), element(v), layout_attr(rows)) for v in op.outputs]
     gathered = _through_buffers(partials, own)
-    final = _with_body(tile.ReduceOp.build(gathered, results=[made], axis=op.axis), op.operation)
+    final = with_body(tile.ReduceOp.build(gathered, results=[made], axis=op.axis), op.operation)
     _report(op, context, "reduction", count)
     for conversion in conversions:
         result = list(op.outputs).index(conversion.src)
@@ -139,7 +139,7 @@ def _split_scan(op: tile.ScanOp, twins: Sequence[ir.Operation], context: PassCon
         return
     _, kept = split_levels(layout, op.axis)
     totals_types = _partial_types(op, layout, kept)
-    scanned = _with_body(
+    scanned = with_body(
         gpu_tile.WarpScanOp.build(
             op.inputs,
             results=[[value.type for value in op.outputs], totals_types],
@@ -151,7 +151,7 @@ def _split_scan(op: tile.ScanOp, twins: Sequence[ir.Operation], context: PassCon
     number = len(op.inputs)
     count = shape(totals_types[0])[op.axis]
     totals = _through_buffers(scanned[number:], gathered_layouts(layout, op.axis, count))
-    final = _with_body(
+    final = with_body(
         gpu_tile.ScanCarryOp.build(
             scanned[:number],
             totals,
@@ -165,7 +165,7 @@ def _split_scan(op: tile.ScanOp, twins: Sequence[ir.Operation], context: PassCon
     for twin in twins:
         made = [value.type for value in twin.results]
         whole = tile.ReduceOp.build(totals, results=[made], axis=op.axis)
-        replace_op(twin, *_with_body(whole, twin))
+        replace_op(twin, *with_body(whole, twin))
     replace_op(op, *final)
 
 
@@ -356,14 +356,6 @@ def _through_buffers(partials: Sequence[ir.Value], gathered: Sequence[Layout]) -
         type_ = tile_type(shape(partial), element(partial), layout_attr(layout))
         loaded.append(gpu_tile.BufferLoadOp.build(buffer, results=[type_]))
     return loaded
-
-
-def _with_body(results: Sequence[ir.Value], source: ir.Operation) -> list[ir.Value]:
-    """Gives the op that defines `results` a copy of the source's region."""
-    copy = source.clone()
-    copy.regions[0].blocks[0].append_to(results[0].owner.regions[0])
-    copy.erase()
-    return list(results)
 
 
 def _report(op: tile.ReduceOp | tile.ScanOp, context: PassContext, what: str, count: int) -> None:

@@ -17,13 +17,16 @@ reduced goes through their shared memory (`split-reductions`, distributed shared
 
 1. The kernel holds tiles of one row alone, longer than a CTA can hold (`rows/stripes.py`: how
    many CTAs, and what forbids it), and does nothing with them but load, store, compute, repeat one
-   element, and reduce.
+   element, reduce, and scan.
 2. Every tile of the row becomes one of a stripe; accesses and iotas begin at its first column.
 3. What each stripe has reduced is gathered and reduced again; all stripes have the result.
-4. What is stored of that, the first stripe stores.
+4. Each stripe scans its own, and combines that with what the stripes in front come to
+   (`rows/scanned_stripes.py`).
+5. What is stored of a reduction, the first stripe stores.
 
 Does not handle: several rows a program; rows reduced in loops or branches; kernels with effects
-beside stores, or that read what they store elsewhere.
+beside stores, or that read what they store elsewhere. A scan and a reduction of the same elements
+meet once each.
 """
 
 from __future__ import annotations
@@ -32,8 +35,7 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.def_use import of_kind
-from tilec.dialects.types import element, shape, with_shape
-from tilec.dialects.types import tile as tile_type
+from tilec.dialects.types import shape, with_shape
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import STRIPES, stripes_of
@@ -44,6 +46,7 @@ from tilec.passes.rewriting.values import replace_uses, retype
 from tilec.passes.rewriting.walk import find_ops
 from tilec.passes.rows.row_edits import begin_at, move_columns
 from tilec.passes.rows.row_kernels import RowKernel, find_rows, is_row, row_axis
+from tilec.passes.rows.scanned_stripes import as_shape, gathered, scan_stripes
 from tilec.passes.rows.stripes import count_stripes
 
 
@@ -54,7 +57,7 @@ def spread_rows(function: ir.Operation, context: PassContext) -> None:
     stripes, why = count_stripes(function, context.target, context.num_warps)
     if rows is None or stripes == stripes_of(function):
         return
-    meet = bool(of_kind(rows.ops, tile.ReduceOp))
+    meet = bool(of_kind(rows.ops, tile.Combining))
     chosen = f"each spread over {stripes} CTAs" + (", a cluster" if meet else "")
     context.report.add("rows", function, chosen, why, stripes=stripes)
     with function.location:
@@ -80,6 +83,8 @@ def _spread(function: ir.Operation, rows: RowKernel, stripes: int) -> None:
     move_columns(rows.ops, size, first, lambda columns, by: binary("arith.addi", columns, by))
     for view in of_kind(rows.ops, tile.ReduceOp):
         _reduce_stripes(view, stripes)
+    for view in of_kind(rows.ops, tile.ScanOp):
+        scan_stripes(view, stripe, stripes)
     for op in results:
         run_only_if(is_first, op)
 
@@ -95,24 +100,14 @@ def _reduce_stripes(op: tile.ReduceOp, stripes: int) -> None:
     """Reduces what the stripes have reduced."""
     uses = [list(value.uses) for value in op.outputs]
     with ir.InsertionPoint(behind(op.operation)), op.operation.location:
-        gathered = []
-        for value in op.outputs:
-            row = tile_type((stripes,), element(value))
-            gathered.append(tile.GatherStripesOp.build(_as(value, ()), results=[row]))
+        parts = gathered(op.outputs, stripes)
         final = op.operation.clone().opview
         final.axis = 0
-        for number, value in enumerate(gathered):
+        for number, value in enumerate(parts):
             final.operation.operands[number] = value
         results = []
         for value, result in zip(op.outputs, final.outputs, strict=True):
             result.set_type(with_shape(value, ()))
-            results.append(_as(result, shape(value)))
+            results.append(as_shape(result, shape(value)))
     for found, result in zip(uses, results, strict=True):
         replace_uses(found, result)
-
-
-def _as(value: ir.Value, sizes: tuple[int, ...]) -> ir.Value:
-    """Reshapes a tile of one element to another rank."""
-    if shape(value) == sizes:
-        return value
-    return tile.ReshapeOp.build(value, results=[with_shape(value, sizes)])

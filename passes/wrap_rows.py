@@ -59,7 +59,7 @@ from tilec.passes.rows.wrapped_rows import longest_shift, may_wrap, saves_slots
 def wrap_rows(function: ir.Operation, context: PassContext) -> None:
     """Wraps rows whose elements are not known to be aligned."""
     rows = find_rows(function)
-    if rows is None:
+    if rows is None or rows.has_order:
         return
     facts = Divisibility(function)
     if may_wrap(rows, facts) and saves_slots(rows, facts, context.num_threads):

@@ -46,3 +46,11 @@ def again(op: ir.Operation, operands: Sequence[ir.Value], type_: ir.Type) -> ir.
         copy.operands[number] = operand
     retype(copy.results[0], type_)
     return copy.results[0]
+
+
+def with_body(results: Sequence[ir.Value], source: ir.Operation) -> list[ir.Value]:
+    """Gives the op that defines `results` a copy of the source's region."""
+    copy = source.clone()
+    copy.regions[0].blocks[0].append_to(results[0].owner.regions[0])
+    copy.erase()
+    return list(results)

@@ -1,5 +1,6 @@
 """Kernels that hold tiles of one row alone, and do nothing with them but load, store, compute,
-repeat one element, and reduce: which thread, or CTA, holds which element does not matter then."""
+repeat one element, reduce, and scan: which thread, or CTA, holds which element does not matter
+then, but to scans."""
 
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ _ALLOWED = (
     tile.BroadcastOp,
     tile.ReshapeOp,
     tile.ReduceOp,
+    tile.ScanOp,
 )
 
 
@@ -37,6 +39,11 @@ class RowKernel:
     def accesses(self) -> list[Access]:
         """Its loads and stores of rows, in program order."""
         return of_kind(self.ops, Access)
+
+    @property
+    def has_order(self) -> bool:
+        """Whether it matters which element is in front of which."""
+        return bool(of_kind(self.ops, tile.ScanOp))
 
 
 def find_rows(function: ir.Operation) -> RowKernel | None:

@@ -1,9 +1,9 @@
 """How many CTAs run each program of a kernel, each its stripe of a row.
 
-Several where the row is too long for the registers of one: they are a cluster and meet to reduce
-it. And where nothing is reduced: one vector a thread and array, in CTAs of 256 threads, is as fast
-as a copy whatever is computed. On an H200 tiles of 4096 f32, two vectors a thread, take 0.7 to 2 %
-longer, of 16384, eight, 1.5 to 5 % (one or two inputs) and 44 % (four inputs, three results).
+Several where the row is too long for the registers of one: they are a cluster and meet to reduce or
+scan it. And where nothing is reduced: one vector a thread and array, in CTAs of 256 threads, is as
+fast as a copy whatever is computed. On an H200 tiles of 4096 f32, two vectors a thread, take 0.7 to
+2 % longer, of 16384, eight, 1.5 to 5 % (one or two inputs) and 44 % (four inputs, three results).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tilec.passes.rewriting.loops import are_alternatives, enclosing_ops
 from tilec.passes.rewriting.op_tables import order_of
 from tilec.passes.rewriting.walk import find_ops, is_of
 from tilec.passes.rows.row_kernels import RowKernel, find_rows, is_row, row_axis
+from tilec.passes.rows.scanned_stripes import why_whole
 from tilec.passes.rows.wrapped_rows import may_wrap
 
 LONGEST_ROW = 32768
@@ -45,7 +46,7 @@ def count_stripes(function: ir.Operation, target: Target, num_warps: int) -> tup
     rows = find_rows(function)
     if rows is None or STRIPES in function.attributes:
         return stripes_of(function), "no row that could be spread"
-    if of_kind(rows.ops, tile.ReduceOp):
+    if of_kind(rows.ops, tile.Combining):
         stripes, why = _stripes_that_meet(rows, few_of(function))
     elif rows.size <= LONGEST_ROW and may_wrap(rows, Divisibility(function)):
         return 1, "its vectors are aligned where it is whole"
@@ -90,7 +91,8 @@ def _stripes_apart(rows: RowKernel, num_warps: int, lanes: int) -> tuple[int, st
 
 
 def _why_alone(function: ir.Operation, rows: RowKernel, stripes: int, target: Target) -> str | None:
-    reductions = [view.operation for view in of_kind(rows.ops, tile.ReduceOp)]
+    meetings = of_kind(rows.ops, tile.Combining)
+    reductions = [view.operation for view in meetings]
     if reductions and not target.supports(Feature.CLUSTERS):
         return f"{target.name} has no clusters"
     if is_in_line(function):
@@ -104,9 +106,15 @@ def _why_alone(function: ir.Operation, rows: RowKernel, stripes: int, target: Ta
     around = [op for each in rows.ops for op in enclosing_ops(each)]
     if any(op.name != "scf.if" for op in around):
         return "a loop moves or reduces it"
-    if any(is_row(value) for op in reductions for value in op.results):
-        return "a reduction leaves a row"
-    return _why_seen(function)
+    reasons = (_why_apart(view) for view in meetings)
+    return next(filter(None, reasons), None) or _why_seen(function)
+
+
+def _why_apart(meeting: tile.Combining) -> str | None:
+    """What forbids that stripes reduce or scan a row each for itself first; None if nothing."""
+    if isinstance(meeting, tile.ScanOp):
+        return why_whole(meeting)
+    return "a reduction leaves a row" if any(map(is_row, meeting.outputs)) else None
 
 
 def _why_seen(function: ir.Operation) -> str | None:
@@ -144,5 +152,5 @@ def _is_apart(store: tile.StoreOp, other: tile.LoadOp | tile.GatherOp | tile.Sto
         return False
     order = order_of(view.operation for view in store.operation.block.operations)
     first, last = order[other.operation], order[store.operation]
-    meetings = [op for op in order if is_of(op, tile.ReduceOp)]
+    meetings = [op for op in order if is_of(op, tile.ReduceOp, tile.ScanOp)]
     return other.is_load and any(first < order[op] < last for op in meetings)

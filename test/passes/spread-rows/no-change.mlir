@@ -21,16 +21,21 @@ func.func @fits(%a: !m, %b: !v) attributes {tile.kernel} {
   return
 }
 
-// A running sum goes from one end to the other.
-// CHECK-LABEL: @scan
+// What a scan's step decides by a branch, no tile does element by element.
+// CHECK-LABEL: @branching_scan
 // CHECK-NOT: tile.stripe
-func.func @scan(%a: !m, %b: !m) attributes {tile.kernel} {
+func.func @branching_scan(%a: !m, %b: !m) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %row = "tile.program_id"() {axis = 0 : i32} : () -> index
   %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (!m, index, index) -> tensor<65536xf32>
   %s = "tile.scan"(%x) ({
   ^bb0(%p: f32, %q: f32):
-    %r = arith.addf %p, %q : f32
+    %is = arith.cmpf olt, %p, %q : f32
+    %r = scf.if %is -> (f32) {
+      scf.yield %p : f32
+    } else {
+      scf.yield %q : f32
+    }
     gpu.yield %r : f32
   }) {axis = 0 : i32, reverse = false} : (tensor<65536xf32>) -> tensor<65536xf32>
   "tile.store"(%s, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<65536xf32>, !m, index, index) -> ()
