@@ -41,7 +41,7 @@ from tilec.passes.layouts.op_costs import (
     words,
 )
 from tilec.passes.layouts.partners import partners
-from tilec.passes.layouts.scan_costs import in_runs, scan_cost
+from tilec.passes.layouts.scan_costs import in_runs, scan_cost, warps_last
 
 UNANCHORED_WIDTH = 4
 """Neighbours a thread holds of a tile that no memory access wants in another way: 16 bytes of
@@ -208,6 +208,8 @@ def _proposals(
             if access.is_indexed and not access.is_load:
                 proposals += [widened(like, access.contiguous, access.width) for like in linked]
 
+    for op in work.scans:
+        proposals += [warps_last(layout, op.axis) for layout in proposals]
     # Neighbours that are apart in memory still share lines, of which lanes that hold runs of them
     # touch more: running sums of 64 numbers, 64 bytes apart, take 4.4 us for 3.6 (H200).
     if all(one.contiguous is not None or one.is_indexed for one in work.accesses):

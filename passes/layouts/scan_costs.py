@@ -7,6 +7,7 @@ for each total that meets in shared memory.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -46,6 +47,37 @@ def in_runs(layout: Layout, axis: int) -> Layout:
         )
 
     return normalize(Layout(placed(layout.threads, False), placed(layout.values, True)))
+
+
+def warps_last(layout: Layout, axis: int) -> Layout:
+    """The same lanes and registers, but what a warp holds lies together along the axis, then what
+    the next one holds: warps meet for one total each, and not for one a warp and register. How a
+    warp reads rows of memory stays."""
+    threads = tuple(_cut_at_warps(layout.threads))
+    places = [(True, n, mode) for n, mode in enumerate(threads)]
+    places += [(False, n, mode) for n, mode in enumerate(layout.values)]
+    below = [prod(mode.size for mode in threads[:n]) for n in range(len(threads))]
+    moved, reach = {True: list(threads), False: list(layout.values)}, 1
+
+    def order(place: tuple[bool, int, Mode]) -> tuple[bool, int]:
+        is_thread, number, mode = place
+        return is_thread and below[number] >= WARP_SIZE, mode.stride
+
+    along = [place for place in places if place[2].dim == axis and place[2].stride]
+    for is_thread, number, mode in sorted(along, key=order):
+        moved[is_thread][number] = Mode(mode.size, reach, axis)
+        reach *= mode.size
+    return normalize(Layout(tuple(moved[True]), tuple(moved[False])))
+
+
+def _cut_at_warps(modes: tuple[Mode, ...]) -> Iterator[Mode]:
+    """Thread modes, of which none is of lanes and of warps."""
+    below = 1
+    for mode in modes:
+        lanes = min(mode.size, max(1, WARP_SIZE // below))
+        yield Mode(lanes, mode.stride, mode.dim)
+        yield Mode(mode.size // lanes, mode.stride * lanes, mode.dim)
+        below *= mode.size
 
 
 def scan_cost(op: tile.ScanOp, layout: Layout) -> int:

@@ -18,7 +18,7 @@ from tilec.dialects.context import make_context
 from tilec.dialects.tile import ScanOp
 from tilec.hardware.layout import Layout, parse_layout
 from tilec.passes.layouts.axis_levels import Place, axis_levels
-from tilec.passes.layouts.scan_costs import in_runs, scan_cost
+from tilec.passes.layouts.scan_costs import in_runs, scan_cost, warps_last
 from tilec.passes.layouts.scan_layout import scan_layout, supports_scan, totals_layout
 from tilec.passes.rewriting.walk import find_ops
 
@@ -127,6 +127,26 @@ def test_runs_hold_what_a_layout_holds(shape: tuple[int, ...], axis: int, num_wa
         first, *_ = axis_levels(runs, axis) or [None]
         held = prod(mode.size for mode in layout.values if mode.dim == axis and mode.stride)
         assert first is None or (first.place is Place.VALUE) == (held > 1)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4, 12])
+@pytest.mark.parametrize(("shape", "axis"), SHAPES)
+def test_what_a_warp_holds_lies_together(shape: tuple[int, ...], axis: int, num_warps: int) -> None:
+    """Of any layout that a scan works on: all elements, the lanes as they were, warps last."""
+    rng = random.Random(seed_of(shape, axis, num_warps))
+    for _ in range(20):
+        layout = scannable_layout(rng.random(), shape, axis, num_warps, lambda _: True)
+        found = warps_last(layout, axis)
+        assert supports_scan(found, shape, axis)
+        assert found.slice(axis) == layout.slice(axis)
+        places = [level.place for level in axis_levels(found, axis)]
+        assert sorted(places, key=lambda place: place is Place.WARP) == places
+        assert lanes_of(found, axis) == lanes_of(layout, axis)
+
+
+def lanes_of(layout: Layout, axis: int) -> int:
+    """Those that tell elements along the axis apart."""
+    return prod(v.size for v in axis_levels(layout, axis) if v.place is Place.LANE)
 
 
 def test_neighbours_in_registers_cost_less() -> None:

@@ -31,7 +31,7 @@ func.func @short(%x: !m {tile.facts = {align = 16 : i32}}, %y: !m {tile.facts = 
 
 // CHECK-LABEL: @long
 // CHECK: "tile.scan"
-// CHECK: -> tensor<512xf32, #gpu_tile.layout<"T(128):({{[0-9]+}}@0)
+// CHECK: -> tensor<512xf32, #gpu_tile.layout<"T(32,4):(1@0,128@0) V(4):(32@0)">>
 func.func @long(%d: !v, %y: !v) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %c512 = arith.constant 512 : index
