@@ -250,3 +250,34 @@ def test_few_rows_that_are_too_many_to_stay() -> None:
     kernel(logits, labels, found, 0.1)
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
     np.testing.assert_allclose(logits.astype(np.float64), gradient, rtol=0, atol=8e-3)
+
+
+@tilec.kernel(grid=lambda x: x.shape[0])
+def run_on(x: tl.array, y: tl.array, B: tl.const = tl.auto):
+    """Running sums of rows of any length."""
+    row, before = tl.program_id(0), 0.0
+    for start in tl.range(0, x.shape[1], B):
+        v = tl.load(x, (row, start), B)
+        tl.store(y, (row, start), before + tl.cumsum(v))
+        before += tl.sum(v)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(3, 20000), (2, 83984)])
+def test_rows_that_one_loop_walks_along_are_shared(rows: int, columns: int) -> None:
+    """By the CTAs of a cluster, where multiprocessors would idle."""
+    x = np.random.default_rng(columns).standard_normal((rows, columns), dtype=np.float32)
+    for mode in modes():
+        y = poisoned(x.shape, np.float32)
+        run_on.on(f"emulator:{mode}")(x, y)
+        np.testing.assert_allclose(y, np.cumsum(x.astype(np.float64), 1), atol=2e-3)
+    assert run_on.on("emulator").compiled(x, y).stripes == 8
+
+
+def test_few_rows_of_any_length_are_shared() -> None:
+    """Each by as many CTAs as there are multiprocessors for; more stay loops."""
+    assert [compiled_losses(rows, 256496).stripes for rows in (3, 10, 60, 70)] == [8, 8, 8, 1]
+    specs = ["x:f32[?,?:8;?:8,1]", "y:f32[?,?:8;?:8,1]"]
+    for rows, stripes in ((10, 8), (60, 4), (70, 1), (1000, 1)):
+        sizes = {"x": (rows, 40000), "y": (rows, 40000)}
+        kernel = run_on.compile(specs, target="sm_90a", sizes=sizes, at_most=True)
+        assert (kernel.stripes, kernel.constants["B"] > 40000) == (stripes, stripes > 1)

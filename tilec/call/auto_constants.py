@@ -256,13 +256,15 @@ class AutoConstants:
 
     def whole_row(
         self, call: CallClass
-    ) -> tuple[dict[str, int], dict[str, str], tuple[HeldAxis, ...]] | None:
-        """The same where several loops walk along rows that are whole axes, with these axes."""
+    ) -> tuple[dict[str, int], dict[str, str], tuple[HeldAxis, ...], bool] | None:
+        """The same where loops walk along rows that are whole axes, with these axes, and whether
+        several do."""
         name = self._walking()
         found = None if name is None else whole_tile(self._roles.steps[name], call)
         if name is None or found is None:
             return None
-        return {name: found[0]}, {name: f"{found[0]}: keeps a whole row"}, found[1]
+        is_read_again = len(self._roles.steps[name]) > 1
+        return {name: found[0]}, {name: f"{found[0]}: keeps a whole row"}, found[1], is_read_again
 
     def _walking(self) -> str | None:
         """The only constant, if loops walk along rows by it and its tiles are of one row."""

@@ -9,10 +9,10 @@ all others, the fastest first, for where lowering shows that it spills or starve
 (`tilec/compile/fitting.py`); last, the usual tiles halved until they fit.
 
 Loops along rows that one tile holds get that tile (`short_rows.py`), in front of all others; where
-several walk along the same rows and none is longer in any launch, up to what a cluster keeps. So do
-elementwise tiles with sides as short as what they cover (`covered_sides.py`). Tiles that loops
-load, but along rows alone, have many shapes (`streamed_sides.py`), ranked with their warps: what is
-known to be good stays where others promise too little, `StreamRates.gain`.
+none is longer in any launch, and several walk along them or CTAs share each, up to what a cluster
+keeps. So do elementwise tiles with sides as short as what they cover (`covered_sides.py`). Tiles
+that loops load, but along rows alone, have many shapes (`streamed_sides.py`), ranked with their
+warps: what is known to be good stays where others promise too little, `StreamRates.gain`.
 
 Columns between powers of two (96, 160, 192, 224) are tried last, with the rows of the fastest,
 where columns are loaded as they are: they can bring the number of programs below that of
@@ -50,17 +50,16 @@ from tilec.call.auto_constants import NARROW_SIDES, AutoConstants
 from tilec.call.call_class import CallClass, any_class, size_class
 from tilec.call.covered_sides import covered_lengths, covering, covering_reasons
 from tilec.call.ranked_tiles import Ranked, by_engine, parts_of, rank, rank_stream
-from tilec.call.short_rows import FEW_EACH, LONGEST_OF_FEW
+from tilec.call.short_rows import FEW_EACH, LONGEST_OF_FEW, ctas_of_few
 from tilec.call.specialization import Specialization
 from tilec.call.streamed_sides import PROMISING, shapes, sizes
 from tilec.call.tile_choice import Constants, Point, Tiles, label_of, tiles_of
-from tilec.compile.row_walks import HeldAxis, keeps_row
+from tilec.compile.row_walks import keeps_row
 from tilec.costs.kernel_work import ProgramWork, read_program
 from tilec.costs.launch_work import launch_work
 from tilec.costs.machine import Machine, usual_machine
 from tilec.costs.work import Work
 from tilec.dialects.context import lent_context
-from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.hardware.target import Target
 from tilec.messages.diagnostics import CompileError
 from tilec.terms.tile_sizes import LEAST_DEEP_SLOTS
@@ -149,16 +148,16 @@ class AutoTiles:
         return [*(tiles for tiles in found if tiles is not None), *ranked]
 
     def _whole(self, call: CallClass, context: Context) -> Tiles | None:
-        """The tile that keeps a whole row, where that spares reading it again."""
+        """The tile that keeps a whole row, where that spares reading it again, or CTAs share it."""
         found = self._usual.whole_row(call) if self._has_grid and call.is_most else None
         if found is None:
             return None
-        values, reasons, held = found
+        values, reasons, held, is_read_again = found
         program = self._program(tuple(values.items()), context)
         if program is None or program.rule is None:
             return None
         programs = launch_work(program, call.arguments(self._parameters)).work.programs
-        few = _few(programs, held, call)
+        few = ctas_of_few(programs, held, call, is_read_again=is_read_again)
         if not few:
             return None
         module = self._build(values, {}, context(), held=held, few=few)
@@ -435,14 +434,6 @@ class AutoTiles:
             values, reasons = found
             yield Tiles(tuple(values.items()), reasons)
             times += 1
-
-
-def _few(programs: int, held: Sequence[HeldAxis], call: CallClass) -> int:
-    """How many CTAs may work on a row of each of so many programs; 0 where these are many."""
-    longest, all_of_them = max(most for _, _, most in held), call.machine.multiprocessors
-    if programs * longest > call.machine.rates.kept_elements * all_of_them:
-        return 0
-    return min(MOST_CTAS, max(1, all_of_them // max(1, programs)))
 
 
 def _with(tiles: Constants, name: str, value: int) -> Constants:
