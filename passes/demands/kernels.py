@@ -63,6 +63,12 @@ PROGRAMS_PER_SM = "tile.programs_per_sm"
 any number without it."""
 HOLDS_ROWS = "tile.holds_rows"
 """Kernel attribute: tiles that loops walk along rows by hold whole rows."""
+ROOM_FOR = "tile.room_for"
+"""Kernel attribute: how many CTAs a multiprocessor has to have room for, which ptxas gives all
+registers that leaves; without it, as few as it makes do with."""
+FEW_PROGRAMS = "tile.few_programs"
+"""Kernel attribute: programs a multiprocessor, up to which another kernel is faster, whose CTAs all
+fit at once with more registers."""
 FEW = "tile.few"
 """Kernel attribute: launches have few programs, on each of whose rows so many CTAs may work without
 that others wait for a multiprocessor."""
@@ -168,8 +174,10 @@ def programs_per_sm(function: ir.Operation) -> int:
 def suits_of(function: ir.Operation) -> tuple[int, int]:
     """The fewest programs a multiprocessor for which its CTAs share one as they do, and the most
     for which whole warps run them; 0 for any number."""
-    ctas, most = ctas_per_sm(function), CROWD in function.attributes
-    return ctas if ctas > 1 else 0, function.attributes[CROWD].value if most else 0
+    written, ctas = function.attributes, ctas_per_sm(function)
+    few = written[FEW_PROGRAMS].value if FEW_PROGRAMS in written else 0
+    most = written[CROWD].value if CROWD in written else 0
+    return max(ctas if ctas > 1 else 0, few + 1 if few else 0), most
 
 
 def suit_few(function: ir.Operation) -> None:
@@ -182,6 +190,11 @@ def suit_few(function: ir.Operation) -> None:
 def few_of(function: ir.Operation) -> int:
     """How many CTAs may work on each row of a kernel whose launches have few programs; else 0."""
     return function.attributes[FEW].value if FEW in function.attributes else 0
+
+
+def room_for(function: ir.Operation) -> int:
+    """How many CTAs a multiprocessor has to have room for; 0 where nobody says."""
+    return function.attributes[ROOM_FOR].value if ROOM_FOR in function.attributes else 0
 
 
 def rounds_of(function: ir.Operation) -> int:

@@ -33,6 +33,7 @@ from tilec.passes.demands.kernels import (
     is_in_line,
     lanes_of,
     programs_per_cta,
+    room_for,
     stripes_of,
 )
 from tilec.passes.layouts.op_costs import words
@@ -189,9 +190,10 @@ def _register_attributes(
     begins with."""
     roles = [op.opview for op in find_ops(function, RoleOp)]
     i32, ctas = ir.IntegerType.get_signless(32), ctas_per_sm(function)
-    least = {"nvvm.minctasm": ir.IntegerAttr.get(i32, ctas)}
+    room = max(room_for(function), ctas if ctas > 1 else 0)
+    least = {"nvvm.minctasm": ir.IntegerAttr.get(i32, max(1, room))}
     if not any(role.registers for role in roles):
-        return least if ctas > 1 else {}
+        return least if room else {}
     entry = entry_registers(context.target, threads, ctas)
     warp_size = context.target.warp_size
     total = 0

@@ -87,8 +87,12 @@ def test_programs_that_another_kernel_suits_better() -> None:
     """Fewer than share a multiprocessor, where a device says itself how many it has; more than
     whole warps are for."""
     kernel = scaled.compile(["x:f32[?:8]", "y:f32[?:8]"], target="sm_90a")
-    for suits, expected in (((3, 0), [1, 1, 2, 2, 0]), ((0, 2), [0, 0, 0, 0, 3])):
-        suited = replace(kernel, suits=suits)
+    for suits, roles, expected in (
+        ((3, 0), True, [1, 1, 2, 2, 0]),
+        ((3, 0), False, [2, 2, 2, 2, 0]),
+        ((0, 2), False, [0, 0, 0, 0, 3]),
+    ):
+        suited = replace(kernel, suits=suits, has_roles=roles)
         found = [better_suited(suited, {}, machine(10), (n, 1, 1)) for n in (0, 9, 11, 20, 21)]
         assert found == expected
     striped = replace(kernel, suits=(3, 0), stripes=4)  # CTAs a program

@@ -4,13 +4,15 @@ for any number (`CompiledKernel.suits`)."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from tilec.call.call_class import class_of_specs
-from tilec.costs.machine import Machine
+from tilec.costs.machine import Machine, usual_machine
 from tilec.executable.grid import compile_grid
 from tilec.executable.kernel import CompiledKernel, Grid
+from tilec.hardware.target import Target
 from tilec.runtime.arrays import ArrayView
 
 
@@ -35,13 +37,21 @@ def better_suited(
     each = max(1, -(-prod(grid) * kernel.stripes // machine.multiprocessors))
     if most and each > most:
         return most + 1
-    return each if each < fewest else 0
+    if each >= fewest:
+        return 0
+    # Roles share a multiprocessor by their number; else all have room if the most have.
+    return each if kernel.has_roles else fewest - 1
 
 
-def better_suited_usual(kernel: CompiledKernel, usual: Mapping[str, Any], machine: Machine) -> int:
+def better_suited_usual(
+    kernel: CompiledKernel, usual: Mapping[str, Any], target: Target, *, at_most: bool = False
+) -> int:
     """The same of a call with `usual` shapes and whole numbers by name, where its parameters leave
-    sizes open. ValueError for a name or a rank that no parameter has."""
+    sizes open, on the usual device of a target, which `at_most`, no larger sizes, are meant for.
+    ValueError for a name or a rank that no parameter has."""
+    machine = usual_machine(target)
     call = class_of_specs(kernel.parameters, usual, machine) if any(kernel.suits) else None
     if call is None:
         return 0
+    machine = replace(machine, assumed=()) if at_most else machine
     return better_suited(kernel, call.arguments(kernel.parameters), machine)

@@ -301,7 +301,7 @@ class Kernel(Launcher, Generic[P]):
         found = find_target(target)
         wanted = self._for(specs, constants, index_bits, found, sizes, is_most=at_most)
         kernel = self._compile(wanted, found, ptx_version, dump_dir)
-        if programs := better_suited_usual(kernel, sizes or {}, usual_machine(found)):
+        if programs := better_suited_usual(kernel, sizes or {}, found, at_most=at_most):
             wanted = replace(wanted, programs_per_sm=programs)
             kernel = self._compile(wanted, found, ptx_version, dump_dir)
         add_promises(kernel)

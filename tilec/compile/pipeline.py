@@ -46,6 +46,7 @@ from tilec.passes.prefetch_loads import prefetch_loads
 from tilec.passes.reduce_divisions import reduce_divisions
 from tilec.passes.remove_layout_conversions import remove_layout_conversions
 from tilec.passes.request_programs import request_programs
+from tilec.passes.room_for_loads import room_for_loads
 from tilec.passes.rotate_dots import rotate_dots
 from tilec.passes.schedule_programs import schedule_programs
 from tilec.passes.select_mma import select_mma
@@ -131,6 +132,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     # Until here rings are values; what they are made of is the last thing said.
     expand_rings,
     split_edges,
+    room_for_loads,
     # No pass behind looks for what an index is computed of.
     reduce_divisions,
 )

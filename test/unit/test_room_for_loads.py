@@ -1,0 +1,100 @@
+"""ptxas is told how many CTAs have to fit where that leaves registers for what a program loads at
+once, and no launch waits for it (pass room-for-loads)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hopper_kernels import decisions
+
+import tilec
+import tilec.language as tl
+from tilec.call import jit
+from tilec.costs.machine import usual_machine
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import find_target
+
+SIZE = 3072
+"""Elements of a row: six vectors of f32 in each of 128 threads, with those it is scaled by."""
+
+
+@tilec.kernel(grid=lambda x: x.shape[0], num_warps=8)
+def scaled(x: tl.array, weight: tl.array, y: tl.array, N: tl.const, SCALE: tl.const):
+    """y = x weight, each row of length 1 in front of that with SCALE."""
+    row = tl.program_id(0)
+    v = tl.load(x, (row, 0), N)
+    length = tl.sum(v * v) if SCALE else 1.0
+    tl.store(y, (row, 0), v * tl.load(weight, 0, N) / tl.sqrt(length))
+
+
+@tilec.kernel(grid=lambda x: x.shape[0])
+def sum_in_a_loop(x: tl.array, y: tl.array, N: tl.const):
+    """y: the sum of the rows of each matrix of x."""
+    m = tl.program_id(0)
+    total = tl.zeros((N,), tl.f32)
+    for k in tl.range(x.shape[1]):
+        total += tl.load(x, (m, k, 0), N).to(tl.f32)
+    tl.store(y, (m, 0), total.to(y.dtype))
+
+
+def room(kernel: CompiledKernel) -> list[int]:
+    """The CTAs that have to fit, where the PTX says."""
+    return [int(number) for number in re.findall(r"\.minnctapersm (\d+)", kernel.ptx)]
+
+
+def compiled(rows: int | None, scale: bool = True, **promise: Any) -> CompiledKernel:
+    """For so many rows, or any number."""
+    arrays = ["x:f32[?,?:4;?:4,1]", "weight:f32[?:4]", "y:f32[?,?:4;?:4,1]"]
+    sizes = None if rows is None else {"x": (rows, SIZE), "weight": (SIZE,), "y": (rows, SIZE)}
+    constants = {"N": SIZE, "SCALE": scale}
+    return scaled.compile(arrays, constants, target="sm_90a", sizes=sizes, **promise)
+
+
+@pytest.mark.parametrize(("rows", "ctas"), [(1, [5]), (640, [5]), (672, [])])
+def test_as_many_ctas_as_have_room_run_all_programs(rows: int, ctas: list[int]) -> None:
+    """Of 256 threads with 48 registers, on 132 multiprocessors."""
+    kernel = compiled(rows, at_most=True)
+    assert room(kernel) == ctas
+    assert len(decisions(kernel, "room")) == len(ctas)
+
+
+def test_nobody_says_how_many_programs_there_are() -> None:
+    """Then ptxas decides; and usual sizes alone are no promise."""
+    assert compiled(None).suits[0] == 6
+    assert room(compiled(None)) == room(compiled(1)) == []
+
+
+def test_no_threads_meet() -> None:
+    """Other warps compute meanwhile."""
+    kernel = compiled(1, scale=False, at_most=True)
+    assert (room(kernel), kernel.suits[0]) == ([], 0)
+
+
+def test_calls_of_few_rows_have_a_kernel_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for all such numbers; results are the same."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    device = usual_machine(find_target("sm_90a"))
+    there = scaled.on("emulator:check")
+    rng = np.random.default_rng(5)
+    kernels = []
+    for assumed, rows in ((device.assumed, 2), ((), 2), ((), 7)):
+        machine = type(device)(**{**vars(device), "assumed": assumed})
+        monkeypatch.setattr(jit, "machine_of", lambda *_, found=machine: found)
+        x, weight = rng.standard_normal((rows, 3000)), rng.standard_normal(3000)
+        x, weight = x.astype(np.float32), weight.astype(np.float32)
+        y = np.full_like(x, np.nan)
+        there(x, weight, y, N=SIZE, SCALE=True)
+        expected = x * weight / np.linalg.norm(x.astype(np.float64), axis=1, keepdims=True)
+        np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
+        kernels.append(there.compiled(x, weight, y, N=SIZE, SCALE=True))
+    assert [room(kernel) for kernel in kernels] == [[], [5], [5]]
+    assert kernels[1] is kernels[2]
+
+
+def test_loops_that_walk_have_their_own_way() -> None:
+    arrays = ["x:bf16[?,?,?:8;?:8,?:8,1]", "y:bf16[?,?:8;?:8,1]"]
+    kernel = sum_in_a_loop.compile(arrays, {"N": 4096}, target="sm_90a")
+    assert (room(kernel), kernel.suits) == ([], (0, 16))
