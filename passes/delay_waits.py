@@ -19,10 +19,12 @@ After:    issue q @ k   issue value @ g
    slots that its product reads. Groups end in the order of their issue: it lets as many be
    unfinished as were issued behind its own, and stays in front of the wait for a later one, and of
    waits for slots, which may want those of the product back.
+4. A product of several groups, whose left operand is computed part by part (`computed_lhs.py`),
+   stays where it is, and those in front of it end before its registers are written.
 
 What lives longer for it must find registers. Accumulators that cross an iteration in flight are
 `overlap-mma`'s and `rotate-dots`': their loops stay as they are.
-Does not handle: blocks in which a branch or a loop multiplies, too; products of several groups.
+Does not handle: blocks in which a branch or a loop multiplies, too.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from itertools import pairwise
 
 from mlir import ir
 
-from tilec.dialects.def_use import of_kind, traced
+from tilec.dialects.def_use import made_by, of_kind, only_user, traced
 from tilec.dialects.effects import is_fill
 from tilec.dialects.gpu_tile import (
     BufferView,
@@ -44,6 +46,7 @@ from tilec.dialects.gpu_tile import (
     WgmmaWaitOp,
 )
 from tilec.dialects.gpu_tile.types import is_buffer
+from tilec.dialects.types import is_tile
 from tilec.passes.analysis.dependence import needed_inside
 from tilec.passes.analysis.issue_order import is_free, ring_turn
 from tilec.passes.contract import Level, PassContext, kernel_pass
@@ -89,7 +92,7 @@ class _Block:
 
     def __init__(self, block: ir.Block, function: ir.Operation, part: Part) -> None:
         self._block, self._function, self._part = block, function, part
-        self._products = _products(block)
+        self._products, self._chains = _products(block)
 
     def run(self) -> bool:
         """Issues, then waits; whether any product runs beside something else now."""
@@ -192,6 +195,9 @@ class _Block:
         for other in self._products:
             if order[other.multiply] > order[product.multiply]:
                 stops += [order[other.wait], *(order[op] for op in other.packing())]
+        for chain in self._chains:
+            if order[chain[0]] > order[product.multiply]:
+                stops += [order[op] for op in _written(chain[0], self._block)]
         stop = min(stop for stop in stops if stop > at)
         if any(_is_work(op) for op in ops[at + 1 : stop]):
             given = self._releases(product, ops[stop])
@@ -203,8 +209,9 @@ class _Block:
         beside = False
         for product in self._products:
             issued, at = order[product.multiply], order[product.wait]
-            later = [order[other.multiply] for other in self._products]
-            later = [number for number in later if issued < number < at]
+            groups = [other.multiply for other in self._products]
+            groups += [multiply for chain in self._chains for multiply in chain]
+            later = [order[each] for each in groups if issued < order[each] < at]
             product.wait.pending = min(len(later), MOST_PENDING)
             works = any(map(_is_work, ops[max((issued, *later)) + 1 : at]))
             if works:
@@ -214,20 +221,44 @@ class _Block:
         return beside
 
 
-def _products(block: ir.Block) -> list[IssuedProduct]:
-    """The products of a block in order; none where one is not waited for right away, or a branch or
-    a loop inside multiplies, too."""
+def _products(block: ir.Block) -> tuple[list[IssuedProduct], list[list[WgmmaOp]]]:
+    """The products of a block in order, and the groups of each of those that have several; none
+    where one is not waited for right away, or a branch or a loop inside multiplies, too."""
     found: list[IssuedProduct] = []
+    chains: list[list[WgmmaOp]] = []
     for view in block.operations:
         inner = find_ops(view.operation, WgmmaOp, WgmmaWaitOp)
         if isinstance(view, WgmmaOp):
-            product = find_product(view, block)
-            if product is None:
-                return []
-            found.append(product)
+            product, chain = find_product(view, block), _groups(view, block)
+            if product is None and not chain:
+                return [], []
+            found += [product] if product is not None else []
+            chains += [chain] if product is None and chain[0] == view else []
         elif inner and not isinstance(view, WgmmaWaitOp):
-            return []
-    return found
+            return [], []
+    return found, chains
+
+
+def _groups(multiply: WgmmaOp, block: ir.Block) -> list[WgmmaOp]:
+    """All groups of a product that has several in a block, each adding to the one before; none
+    where they are not issued and waited for there."""
+    while (before := made_by(multiply.acc, WgmmaOp)) is not None:
+        multiply = before
+    found = [multiply]
+    while (following := only_user(found[-1].result, WgmmaOp)) is not None:
+        found.append(following)
+    fence, wait = made_by(multiply.acc, WgmmaFenceOp), only_user(found[-1].result, WgmmaWaitOp)
+    if fence is None or wait is None or wait.pending:
+        return []
+    return found if all(op.operation.block == block for op in (*found, fence, wait)) else []
+
+
+def _written(multiply: WgmmaOp, block: ir.Block) -> list[ir.Operation]:
+    """The ops of a block that compute the registers which a product reads."""
+    if is_buffer(multiply.lhs):
+        return []
+    ops = needed_inside([multiply.lhs], block)
+    return [op for op in ops if any(map(is_tile, op.results)) and not is_fill(op.opview)]
 
 
 def _is_work(op: ir.Operation) -> bool:
