@@ -31,7 +31,9 @@ as often as the loop has iterations. The parts need no array in memory and no se
 sends.
 
 1. `tile.sum_parts` says into how many parts the loop is cut: the author demands it, or `tl.auto`
-   chooses it (`tilec/call/auto_tiles.py`). `programs/sum_parts.py` says which loops can be cut.
+   chooses it (`tilec/call/auto_tiles.py`). 16 are more than every GPU with clusters has room for:
+   a launch asks for them (`Target.ctas_per_cluster`). `programs/sum_parts.py` says which loops can
+   be cut.
 2. All CTAs do what stands in front of the loop. What stands behind it each does for its own stripe
    of the sum, rows or columns (`programs/cut_tiles.py`), which it stores, or scatters by its stripe
    of the indices; the first CTA stores what does not follow from the sum.

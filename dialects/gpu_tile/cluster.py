@@ -20,12 +20,11 @@ from tilec.dialects.gpu_tile.schedule import LaunchCount
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.types import count_stripes, element, shape, show
-from tilec.hardware.target import Feature
+from tilec.hardware.target import PORTABLE_CTAS, Feature
 from tilec.terms.demands import CLUSTER
 
-MOST_CTAS = 8
-"""CTAs of a cluster that every GPU with clusters has room for (PTX ISA 9.0, ".reqnctapercluster";
-CUDA C++ Programming Guide, "Thread Block Clusters")."""
+MOST_CTAS = PORTABLE_CTAS
+"""Of a cluster of programs."""
 
 
 def cluster_shape(function: ir.Operation) -> tuple[int, int, int]:

@@ -133,11 +133,13 @@ def checked_cluster(function: ir.Operation, context: PassContext) -> tuple[int, 
     """The programs of a kernel's clusters, or the stripes of each program that meet. CompileError
     where there are none of that shape."""
     cluster = demanded_cluster(function)
+    most = MOST_CTAS
     if find_ops(function, ClusterSyncOp):
         cluster = cluster[0] * stripes_of(function), *cluster[1:]
+        most = context.target.ctas_per_cluster
     count = prod(cluster)
-    if count > MOST_CTAS or count & (count - 1):
-        raise error_at(function, f"a cluster has 1, 2, 4 or {MOST_CTAS} CTAs, found {count}")
+    if count > most or count & (count - 1):
+        raise error_at(function, f"a cluster has 1, 2, 4 or {most} CTAs, found {count}")
     if prod(cluster) == 1:
         return cluster
     if not context.target.supports(Feature.CLUSTERS):

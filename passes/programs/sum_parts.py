@@ -75,6 +75,8 @@ def why_whole(function: ir.Operation, target: Target, parts: int) -> str | None:
     """Says why no CTAs can sum so many parts of a kernel's products; None if they can."""
     if not target.supports(Feature.CLUSTERS):
         return f"{target.name} has no clusters"
+    if parts > target.ctas_per_cluster:
+        return f"a cluster on {target.name} has {target.ctas_per_cluster} CTAs at most"
     if not target.sums_in_clusters:
         return f"all warps of a CTA on {target.name} give its tensor memory back together"
     if is_in_line(function) or stripes_of(function) > 1 or teams_of(function) > 1:

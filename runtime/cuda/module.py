@@ -10,6 +10,7 @@ from typing import Any
 
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.ptx_version import newest_of_driver, printed_version, release_with, shown
+from tilec.hardware.target import PORTABLE_CTAS
 from tilec.runtime.cuda.argument_block import ArgumentLayout, lay_out
 from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.driver import check, cuda_error
@@ -57,6 +58,14 @@ def load_kernel(kernel: CompiledKernel, context: CudaContext) -> LoadedKernel:
             check(
                 driver.cuFuncSetAttribute(function, attribute, kernel.shared_bytes),
                 f"asking for {kernel.shared_bytes} bytes of shared memory for {kernel.name}",
+            )
+        if prod(kernel.cluster) > PORTABLE_CTAS:
+            attribute = (
+                driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+            )
+            check(
+                driver.cuFuncSetAttribute(function, attribute, 1),
+                f"asking for clusters of {prod(kernel.cluster)} CTAs for {kernel.name}",
             )
         # With lazy loading the first launch would load the code, which a stream capture forbids.
         # Drivers older than the function that asks for it load when they give the function out.

@@ -48,6 +48,11 @@ static tilec_error prepare(@name@_kernel *kernel) {
                                       found->made->shared_bytes));
     if (error.status) return error;
   }
+  if (found->made->cluster[0] * found->made->cluster[1] * found->made->cluster[2] > PORTABLE_CTAS) {
+    error = driver(cuFuncSetAttribute(kernel->function,
+                                      CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+    if (error.status) return error;
+  }
   error = driver(cuDriverGetVersion(&version));
   if (error.status) return error;
   kernel->takes_early_launches = version >= FIRST_EARLY_DRIVER;

@@ -24,7 +24,7 @@ from tilec.c_source.tables import (
 from tilec.executable.grid import GRID_LIMITS
 from tilec.executable.kernel import INDEX_LIMIT_32, LEFT_OUT, CompiledKernel, Parameter
 from tilec.hardware.sizes import IM2COL_CORNERS, MOST_RANK, VECTOR_BYTES
-from tilec.hardware.target import TARGETS
+from tilec.hardware.target import PORTABLE_CTAS, TARGETS
 from tilec.runtime.cuda.argument_block import MAP_ALIGNMENT
 from tilec.runtime.cuda.kernel_launch import FIRST_EARLY_DRIVER
 from tilec.runtime.cuda.module import FIRST_TO_LOAD_LATER, STATIC_SHARED_BYTES
@@ -47,6 +47,7 @@ _CONSTANTS: Mapping[str, str] = {
     "vector_bytes": str(VECTOR_BYTES),
     "map_alignment": str(MAP_ALIGNMENT),
     "static_shared_bytes": str(STATIC_SHARED_BYTES),
+    "portable_ctas": str(PORTABLE_CTAS),
     "first_early_driver": str(FIRST_EARLY_DRIVER),
     "first_to_load_later": str(FIRST_TO_LOAD_LATER),
     "short_rounds": str(SHORT_ROUNDS),

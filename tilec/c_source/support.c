@@ -4,6 +4,7 @@ enum {
   VECTOR_BYTES = @vector_bytes@,
   MAP_ALIGNMENT = @map_alignment@,
   STATIC_SHARED_BYTES = @static_shared_bytes@,
+  PORTABLE_CTAS = @portable_ctas@,
   FIRST_EARLY_DRIVER = @first_early_driver@,
   FIRST_TO_LOAD_LATER = @first_to_load_later@,
   SHORT_ROUNDS = @short_rounds@,

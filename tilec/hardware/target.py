@@ -111,6 +111,11 @@ class Speed:
     groups: Groups = Groups()
 
 
+PORTABLE_CTAS = 8
+"""CTAs of a cluster that every GPU with clusters has room for; what has more a launch asks for by
+an attribute (CUDA C++ Programming Guide, "Thread Block Clusters")."""
+
+
 @dataclass(frozen=True)
 class Target:
     """One architecture.
@@ -133,6 +138,7 @@ class Target:
     registers_per_sm: int = REGISTERS
     threads_per_sm: int = 2048
     ctas_per_sm: int = 32
+    ctas_per_cluster: int = PORTABLE_CTAS
     shared_bytes_per_cta: int = 1024
     """Shared memory the system keeps of each CTA, beside the CTA's own."""
 
@@ -183,6 +189,8 @@ _GB10 = Speed(48, 2418, 273, 24 << 20, 512, 256, 4)
 _KIB = 1024
 """Bytes: shared memory is stated in KiB."""
 _FEWER = {"threads_per_sm": 1536, "ctas_per_sm": 16}
+_WIDE = {"ctas_per_cluster": 16}
+"""CUDA C++ Programming Guide, "Thread Block Clusters": on 9.0 and 10.0; not on 12.x."""
 _MORE_CTAS = {"threads_per_sm": 1536, "ctas_per_sm": 24}
 
 TARGETS: Mapping[str, Target] = MappingProxyType(
@@ -193,9 +201,9 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
             Target("sm_86", (8, 6), 71, _AMPERE, 99 * _KIB, True, _RTX_3090, **_FEWER),
             Target("sm_87", (8, 7), 74, _AMPERE, 163 * _KIB, True, _AGX_ORIN, **_FEWER),
             Target("sm_89", (8, 9), 78, _ADA, 99 * _KIB, True, _RTX_4090, **_MORE_CTAS),
-            Target("sm_90a", (9, 0), 80, _HOPPER, 227 * _KIB, False, _H200),
-            Target("sm_100a", (10, 0), 86, _TENSOR_I8, 227 * _KIB, False, _B200),
-            Target("sm_103a", (10, 3), 88, _TENSOR, 227 * _KIB, False, _B300),
+            Target("sm_90a", (9, 0), 80, _HOPPER, 227 * _KIB, False, _H200, **_WIDE),
+            Target("sm_100a", (10, 0), 86, _TENSOR_I8, 227 * _KIB, False, _B200, **_WIDE),
+            Target("sm_103a", (10, 3), 88, _TENSOR, 227 * _KIB, False, _B300, **_WIDE),
             Target("sm_120a", (12, 0), 87, _RTX, 99 * _KIB, False, _RTX_5090, **_MORE_CTAS),
             Target("sm_121a", (12, 1), 88, _RTX, 99 * _KIB, False, _GB10, **_MORE_CTAS),
         )

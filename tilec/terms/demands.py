@@ -123,11 +123,11 @@ SETTLED = Demand(
     in_ir=_as_tuple,
     not_by_hand="waits for earlier launches where its author says so",
 )
-PARTS = (1, 2, 4, 8)
+PARTS = (1, 2, 4, 8, 16)
 """Of a program's sums: as many as a cluster has CTAs."""
 SUM_PARTS = Demand(
     "sum_parts",
-    "1, 2, 4 or 8",
+    "1, 2, 4, 8 or 16",
     lambda value: type(value) is int and value in PARTS,
     ("sum_parts=4",),
     "each program is run by so many CTAs, a cluster: each sums a part of its loop over products, "
@@ -146,7 +146,7 @@ class Demands(TypedDict, total=False):
     consumers: Annotated[Literal["pingpong", "cooperative"] | None, CONSUMERS]
     order: Annotated[Literal["grouped", "rows", "hilbert"] | tuple[str, int] | None, ORDER]
     settled: Annotated[str | tuple[str, ...] | None, SETTLED]
-    sum_parts: Annotated[Literal[1, 2, 4, 8] | None, SUM_PARTS]
+    sum_parts: Annotated[Literal[1, 2, 4, 8, 16] | None, SUM_PARTS]
 
 
 KERNEL_DEMANDS: Mapping[str, Demand] = {
