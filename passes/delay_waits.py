@@ -19,8 +19,9 @@ After:    issue q @ k   issue value @ g
    slots that its product reads. Groups end in the order of their issue: it lets as many be
    unfinished as were issued behind its own, and stays in front of the wait for a later one, and of
    waits for slots, which may want those of the product back.
-4. A product of several groups, whose left operand is computed part by part (`computed_lhs.py`),
-   stays where it is, and those in front of it end before its registers are written.
+4. What only stores a sum comes behind the issue of the last product: that runs meanwhile.
+5. A product of several groups, whose left operand is computed part by part (`computed_lhs.py`),
+   stays where it is.
 
 What lives longer for it must find registers. Accumulators that cross an iteration in flight are
 `overlap-mma`'s and `rotate-dots`': their loops stay as they are.
@@ -46,13 +47,13 @@ from tilec.dialects.gpu_tile import (
     WgmmaWaitOp,
 )
 from tilec.dialects.gpu_tile.types import is_buffer
-from tilec.dialects.types import is_tile
 from tilec.passes.analysis.dependence import needed_inside
 from tilec.passes.analysis.issue_order import is_free, ring_turn
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.dots.issued_products import IssuedProduct, find_product, products_of
+from tilec.passes.dots.late_stores import may_pass, storing
 from tilec.passes.rewriting.loops import behind, enclosing_ops, in_block
-from tilec.passes.rewriting.op_tables import OpMap, order_of
+from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.walk import blocks_in, find_ops, is_of, users_of
 from tilec.passes.roles.parts import Part, parts_of
 
@@ -100,6 +101,7 @@ class _Block:
             return False
         self._issue_ahead()
         self._issue_together()
+        self._store_late()
         order = self._order()
         for product in sorted(self._products, key=lambda p: -order[p.multiply]):
             self._sink(product)
@@ -175,6 +177,20 @@ class _Block:
             given = self._releases(product, place)
             self._move([*issue, product.wait.operation, *given], place)
 
+    def _store_late(self) -> None:
+        """Rule 4."""
+        ends = [(product.multiply, product.wait) for product in self._products]
+        ends += [(chain[-1], only_user(chain[-1].result)) for chain in self._chains]
+        for product in self._products:
+            ops, order = [view.operation for view in self._block.operations], self._order()
+            last, wait = max(ends, key=lambda end: order[end[0]])
+            stored = storing(product.wait.result, self._block)
+            if not stored or order[stored[0]] > order[last]:
+                continue
+            between, moved = ops[order[stored[0]] : order[wait]], OpSet(stored)
+            if may_pass(op for op in between if op not in moved):
+                self._move(stored, wait.operation)
+
     def _readers(self, product: IssuedProduct) -> list[ir.Operation]:
         """The ops of the block that read a product's sum."""
         return [in_block(use.owner.operation, self._block) for use in product.wait.result.uses]
@@ -197,7 +213,7 @@ class _Block:
                 stops += [order[other.wait], *(order[op] for op in other.packing())]
         for chain in self._chains:
             if order[chain[0]] > order[product.multiply]:
-                stops += [order[op] for op in _written(chain[0], self._block)]
+                stops.append(order[only_user(chain[-1].result)])
         stop = min(stop for stop in stops if stop > at)
         if any(_is_work(op) for op in ops[at + 1 : stop]):
             given = self._releases(product, ops[stop])
@@ -251,14 +267,6 @@ def _groups(multiply: WgmmaOp, block: ir.Block) -> list[WgmmaOp]:
     if fence is None or wait is None or wait.pending:
         return []
     return found if all(op.operation.block == block for op in (*found, fence, wait)) else []
-
-
-def _written(multiply: WgmmaOp, block: ir.Block) -> list[ir.Operation]:
-    """The ops of a block that compute the registers which a product reads."""
-    if is_buffer(multiply.lhs):
-        return []
-    ops = needed_inside([multiply.lhs], block)
-    return [op for op in ops if any(map(is_tile, op.results)) and not is_fill(op.opview)]
 
 
 def _is_work(op: ir.Operation) -> bool:
