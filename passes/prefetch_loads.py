@@ -34,8 +34,9 @@ an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) take
    for both, one behind the other (attention to a table of tokens, 131 us for 175).
 4. Where a role keeps rings full, what is multiplied comes ahead by them. What else the computing
    role loads, as scales of products, waits behind the tensor cores: it comes an iteration ahead,
-   too, small tiles first, as far as the role's threads have registers. The loads stand at the end
-   of the iteration, in the registers of those before, and are under way while the next multiplies.
+   too, small tiles first, as far as the role's threads have registers. The loads stand behind the
+   last use of those before, in their registers: decays that an iteration begins with are under way
+   while it multiplies, scales that it ends with while the next one does.
 5. Past the last iteration the same tiles are loaded again: no access is wild, and nobody uses them.
 6. Tiles whose elements come one by one in less than a register are not carried: packing them for
    the next turn would wait for them. A turn of the unrolled loop begins with its own loads. So do
@@ -80,6 +81,7 @@ from tilec.passes.copies.loads_ahead import (
     AheadLoads,
     ahead_loads,
     are_apart,
+    behind_uses,
     issue_all,
     issue_behind,
     number_loads,
@@ -264,7 +266,7 @@ def _load_beside_rings(role: RoleOp, function: ir.Operation, context: PassContex
         found = _chosen(loop, near, room) if room is not None else None
         if found is not None:
             _report(found, 1, context)
-            issue_behind(found)
+            issue_behind(found, behind_uses)
 
 
 def _room(role: RoleOp, function: ir.Operation, context: PassContext) -> int:

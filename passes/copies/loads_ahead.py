@@ -43,13 +43,15 @@ from tilec.passes.analysis.register_pressure import registers_of
 from tilec.passes.rewriting.control import either
 from tilec.passes.rewriting.free_ops import is_one_element
 from tilec.passes.rewriting.loops import (
+    behind,
     clone_mapped,
     find_loops,
+    in_block,
     replace_yield,
     terminator,
     with_iteration_arguments,
 )
-from tilec.passes.rewriting.op_tables import OpSet
+from tilec.passes.rewriting.op_tables import OpSet, order_of
 from tilec.passes.rewriting.refusals import attempt
 from tilec.passes.rewriting.scalars import binary, constant, less, select
 from tilec.passes.rewriting.values import replace_op
@@ -149,6 +151,14 @@ def issue_behind(
         with ir.InsertionPoint(order[place]), loop.location:
             _copy(loop, loads, mapped)
     _hand_on(found, body, carried, [mapped[load.results[0]] for load in found.loads])
+
+
+def behind_uses(load: ir.Operation) -> ir.Operation:
+    """The op behind the last that uses a loaded tile, whose registers are free from there on."""
+    block = load.block
+    order = order_of(view.operation for view in block.operations)
+    users = [in_block(use.owner.operation, block) for use in load.results[0].uses]
+    return behind(max(users, key=lambda user: order[user]))
 
 
 def issue_all(found: AheadLoads, counters: Sequence[ir.Value]) -> list[Mapping[ir.Value, ir.Value]]:

@@ -116,8 +116,8 @@ func.func @unneeded(%x: !m, %numbers: !n, %out: !m, %lower: index, %upper: index
 // The number of the row is; what lies there is not.
 // CHECK-NOT: "tile.load"
 // CHECK: "gpu_tile.ring_wait"
-// CHECK: "tile.load"(%{{.*}}) {dims = array<i32: 0, 1>
 // CHECK: "tile.load"(%{{.*}}) {dims = array<i32>
+// CHECK: "tile.load"(%{{.*}}) {dims = array<i32: 0, 1>
 func.func @indirect(%x: !m, %numbers: !n, %out: !m, %lower: index, %upper: index) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

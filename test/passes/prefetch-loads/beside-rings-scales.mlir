@@ -1,4 +1,4 @@
-// What a computing role loads beside its rings is loaded at the end of the iteration before.
+// What a computing role loads beside its rings is loaded in the iteration before, behind the use of that one's.
 // RUN: tilec opt %s --passes prefetch-loads --target sm_90a --num-warps 4 | filecheck %s
 
 !m = memref<?x?xf32, strided<[?, 1]>>
@@ -13,18 +13,18 @@
 // CHECK: "tile.load"(%{{.*}}, %{{.*}}, %[[LOWER:[^)]*]])
 // CHECK: "tile.load"
 // CHECK: %{{.*}}:4 = scf.for %[[K:.*]] = %{{.*}} to %[[UPPER:.*]] step %[[STEP:[^ ]*]] iter_args(%[[N:.*]] = %{{.*}}, %[[ACC:.*]] = %{{.*}}, %[[ROWS:.*]] = %[[FIRST]]#0, %[[ONE:.*]] = %[[FIRST]]#1)
-// CHECK-NOT: "tile.load"
-// CHECK: "gpu_tile.ring_wait"
-// CHECK-NOT: "tile.load"
-// CHECK: arith.mulf %[[ACC]], %[[ROWS]]
-// CHECK: tensor.extract %[[ONE]]
 // In the last iteration its own again.
 // CHECK: %[[NEXT:.*]] = arith.addi %[[K]], %[[STEP]]
 // CHECK: %[[MORE:.*]] = arith.cmpi slt, %[[NEXT]], %[[UPPER]]
 // CHECK: %[[AT:.*]] = arith.select %[[MORE]], %[[NEXT]], %[[K]]
-// CHECK: %[[R:.*]] = "tile.load"(%{{.*}}, %{{.*}}, %[[AT]])
-// CHECK: %[[O:.*]] = "tile.load"(%{{.*}}, %{{.*}}, %[[AT]])
-// CHECK-NEXT: scf.yield %{{.*}}, %{{.*}}, %[[R]], %[[O]]
+// CHECK-NOT: "tile.load"
+// CHECK: "gpu_tile.ring_wait"
+// CHECK-NOT: "tile.load"
+// CHECK: arith.mulf %[[ACC]], %[[ROWS]]
+// CHECK-NEXT: %[[R:.*]] = "tile.load"(%{{.*}}, %{{.*}}, %[[AT]])
+// CHECK-NEXT: tensor.extract %[[ONE]]
+// CHECK-NEXT: %[[O:.*]] = "tile.load"(%{{.*}}, %{{.*}}, %[[AT]])
+// CHECK: scf.yield %{{.*}}, %{{.*}}, %[[R]], %[[O]]
 func.func @scaled(%x: !m, %y: !m, %out: !m, %lower: index, %upper: index) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

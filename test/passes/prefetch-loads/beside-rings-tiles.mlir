@@ -9,12 +9,14 @@
 
 // CHECK-LABEL: @alone
 // CHECK: scf.if %{{.*}} -> (tensor<64x32xf32, {{.*}}>, tensor<64x1xf32, {{.*}}>) {
+// CHECK: arith.select
 // CHECK: "gpu_tile.ring_wait"
 // CHECK-NOT: "tile.load"
-// CHECK: arith.select
-// CHECK: "tile.load"
-// CHECK: "tile.load"
-// CHECK-NEXT: scf.yield
+// CHECK: "tile.store"({{.*}}tensor<64x32xf32
+// CHECK-NEXT: "tile.load"({{.*}}tensor<64x32xf32
+// CHECK-NEXT: "tile.store"({{.*}}tensor<64x1xf32
+// CHECK-NEXT: "tile.load"({{.*}}tensor<64x1xf32
+// CHECK: scf.yield
 func.func @alone(%x: !m, %out: !m, %lower: index, %upper: index) attributes {tile.kernel, tile.total_warps = 8 : i32} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -49,7 +51,7 @@ func.func @alone(%x: !m, %out: !m, %lower: index, %upper: index) attributes {til
 // CHECK: "gpu_tile.ring_wait"
 // CHECK: "tile.load"(%{{.*}}) {{.*}} -> tensor<64x32xf32
 // CHECK: "tile.load"(%{{.*}}) {{.*}} -> tensor<64x1xf32
-// CHECK-NEXT: scf.yield
+// CHECK: scf.yield
 func.func @beside_others(%x: !m, %out: !m, %lower: index, %upper: index) attributes {tile.kernel, tile.total_warps = 5 : i32} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
