@@ -22,7 +22,7 @@ from product_cases import BURST, SUSTAINED
 from tilec.costs.machine import usual_machine
 from tilec.hardware.target import find_target
 from tilec.ops.attention_plan import Shapes
-from tilec.ops.gradient_plan import handed_shape, heads_at_once
+from tilec.ops.gradient_plan import WIDE, Paired, handed_shape, heads_at_once, paired
 
 IN_TURNS = (("interleaved", 1.0),)
 REGIMES = ((BURST, 1.0), (SUSTAINED, 1.0))
@@ -117,7 +117,9 @@ def attention_backward(
     arrays = [row_major(n, "bf16", q if n in ("q", "o", "do", "dq") else k) for n in _BACKWARD]
     arrays += [row_major(name, "f32", q[:3]) for name in ("logs", "delta")]
     sizes = Shapes(batch, heads, kv_heads, length, length, head, head, None)
-    at_once = heads_at_once(sizes, 2, usual_machine(find_target("sm_90a")))
+    machine = usual_machine(find_target("sm_90a"))
+    how = paired(sizes, causal, None, machine)
+    at_once = 0 if how else heads_at_once(sizes, 2, machine)
     if at_once:
         arrays.append(row_major("dscores", "bf16", handed_shape(sizes, at_once)))
     fixed, share = (("D", head), ("CAUSAL", causal)), ("SHARED", heads // kv_heads)
@@ -127,7 +129,7 @@ def attention_backward(
         "attention_backward",
         f"D{head} {length} {'causal' if causal else 'full'}{shared}",
         tuple(arrays),
-        tuple(_backward_steps(sizes, at_once, scale, (*fixed, share))),
+        tuple(_backward_steps(sizes, how, at_once, scale, (*fixed, share))),
         ("dq", "dk", "dv"),
         {"causal": causal, "scale": scale},
         10 * batch * heads * length**2 * head // (2 if causal else 1),
@@ -141,10 +143,21 @@ def attention_backward(
 
 
 def _backward_steps(
-    sizes: Shapes, at_once: int, scale: float, fixed: tuple[tuple[str, Any], ...]
+    sizes: Shapes,
+    how: Paired | None,
+    at_once: int,
+    scale: float,
+    fixed: tuple[tuple[str, Any], ...],
 ) -> Iterator[Step]:
-    """The launches, with the gradients of scores of so many heads of keys in memory at once."""
+    """The launches, by one kernel as `how` says, or with the gradients of scores of so many heads
+    of keys in memory at once."""
     given = ("do", "logs", "delta")
+    if how is not None:
+        yield Step("deltas", ("o", "do", "delta"), (("DV", sizes.others),))
+        both = ("q", "k", "v", *given, "dq", "dk", "dv", scale)
+        kernel = "wide_gradients" if how.held == WIDE else "paired_gradients"
+        yield Step(kernel, both, (*fixed, ("APART", how.apart), ("BN", how.held)))
+        return
     if not at_once:
         yield Step("query_gradients", ("q", "k", "v", "o", *given, "dq", scale), fixed)
         yield Step("key_gradients", ("q", "k", "v", *given, "dk", "dv", scale), fixed)

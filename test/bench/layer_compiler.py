@@ -31,6 +31,7 @@ from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
 from tilec.ops.gradient_kernels import key_gradients, query_gradients
 from tilec.ops.handed_kernels import deltas, handed_query_gradients, handing_key_gradients
+from tilec.ops.paired_kernels import paired_gradients, wide_gradients
 from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
 
@@ -47,7 +48,7 @@ KERNELS: dict[str, Kernel] = {
         *(quantized_matmul, tile_scaled_matmul, convolve, attend_pages, join_splits),
         *(cross_entropy, histogram, gather_rows, rms_norm, rms_norm_gradients, sum_columns),
     )
-}
+} | {"paired_gradients": paired_gradients, "wide_gradients": wide_gradients}
 
 
 def layer_key(case: LayerCase, variant: Variant, target: str) -> str:

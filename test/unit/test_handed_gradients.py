@@ -34,6 +34,7 @@ def test_some_heads_at_a_time(target: str, causal: bool, monkeypatch: pytest.Mon
     tiles; a cap, sinks."""
     monkeypatch.setenv("TILEC_TARGET", target)
     monkeypatch.setattr(gradient_plan, "_saves", lambda *_: True)
+    monkeypatch.setattr(gradient_launch, "paired", lambda *_: None)
     monkeypatch.setattr(gradient_plan, "MOST_BYTES", 2 * 2 * 150 * 160 * 2)
     rng = np.random.default_rng(causal)
     q, do = (rng.standard_normal((1, 6, 133, n)).astype(BF16) for n in (24, 40))
@@ -73,6 +74,7 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_scratch(scratch: int | None, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """All heads go through memory at once, half of them, none, as far as the caller allows."""
     monkeypatch.setattr(gradient_plan, "_saves", lambda *_: True)
+    monkeypatch.setattr(gradient_launch, "paired", lambda *_: None)
     rng = np.random.default_rng(5)
     q, do = (rng.standard_normal((1, 4, 21, 16)).astype(BF16) for _ in range(2))
     k, v = (rng.standard_normal((1, 2, 21, 16)).astype(BF16) for _ in range(2))

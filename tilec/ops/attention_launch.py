@@ -17,6 +17,7 @@ from tilec.ops import (
     gradient_kernels,
     handed_kernels,
     packed_kernels,
+    paired_kernels,
 )
 from tilec.ops.attention_options import Options
 from tilec.ops.attention_plan import PACKED, Plan, plan_attention
@@ -207,5 +208,8 @@ def _decode(call: Call, plan: Plan) -> None:
 @cache
 def kernel_on(name: str, device: Any) -> Kernel[...]:
     """A kernel by its name, to run on a device: parameters without types are as given."""
-    rooms = attention_kernel, packed_kernels, decode_kernels, gradient_kernels, handed_kernels
+    rooms = (
+        *(attention_kernel, packed_kernels, decode_kernels),
+        *(gradient_kernels, handed_kernels, paired_kernels),
+    )
     return next(vars(room)[name] for room in rooms if name in vars(room)).on(device)

@@ -47,7 +47,14 @@ def has_edge(m: Any, size: Any, n: Any, many: Any, length: Any, how: Any) -> Any
 
 
 def walk_queries(
-    arrays: Any, place: Any, span: Any, how: Any, drop: Any, sizes: Any, given: Any = None
+    arrays: Any,
+    place: Any,
+    span: Any,
+    how: Any,
+    drop: Any,
+    sizes: Any,
+    given: Any = None,
+    stages: Any = None,
 ) -> Any:
     """(dk, dv) of a block of keys, from all queries that see them, of all heads that share them.
     Scores lie transposed, (keys, queries): they are left operands as they are.
@@ -57,7 +64,7 @@ def walk_queries(
     first key of the block. `how`, `drop`: as in `attention_kernel.walk`. `sizes`: queries a step,
     keys, elements of a query and of a value; heads that share keys. `given`: None, or the array
     that takes the gradients of scores as they are multiplied, (heads, keys, queries `dealt`), and
-    the row of these keys' head among those it has.
+    the row of these keys' head among those it has. `stages`: a demand of the loop.
     """
     q, k, v, do, logs, delta = arrays
     batch, head, start, begin = place
@@ -75,7 +82,8 @@ def walk_queries(
         last = tl.minimum(last, n + many - 1 + window)
     for one in tl.range(shared):
         h = head * shared + one
-        for m in tl.range(n // step * step if causal else 0, last, size):
+        begun = n // step * step if causal else 0
+        for m in tl.range(begun, last, size, stages=stages):
             at = (batch, h, start + m)
             query, grad = tl.load(q, (*at, 0), (size, width)), tl.load(do, (*at, 0), (size, other))
             log, off = (tl.load(x, at, size)[None, :] for x in (logs, delta))
@@ -121,12 +129,22 @@ def taken_off(o: Any, do: Any, at: Any, many: Any, width: Any) -> Any:
     return tl.reshape(tl.sum(output * grad, 2), (many,))
 
 
-def walk_keys(off: Any, arrays: Any, place: Any, span: Any, how: Any, drop: Any, sizes: Any) -> Any:
+def walk_keys(
+    off: Any,
+    arrays: Any,
+    place: Any,
+    span: Any,
+    how: Any,
+    drop: Any,
+    sizes: Any,
+    stages: Any = None,
+) -> Any:
     """dq of a block of queries, from all keys that they see.
 
     `off`: of each query, `taken_off`. `arrays`: q, k, v, do, logs. `place`: batch, head, rows of
     the first query and the first key. `span`: the first query of the block, how many keys there
     are. `sizes`: queries, keys a step, elements of a query and of a value; heads that share keys.
+    `stages`: a demand of the loop.
     """
     q, k, v, do, logs = arrays
     batch, head, start, begin = place
@@ -146,7 +164,7 @@ def walk_keys(off: Any, arrays: Any, place: Any, span: Any, how: Any, drop: Any,
         bound = tl.minimum(keys, rows + 1)
     if window is not None:
         first = tl.maximum(0, m - window + 1) // size * size
-    for n in tl.range(first, end, size):
+    for n in tl.range(first, end, size, stages=stages):
         key = tl.load(k, (batch, of, begin + n, 0), (size, width))
         value = tl.load(v, (batch, of, begin + n, 0), (size, other))
         weight, slope = weigh(tl.dot(query, key.T), log, factor, bend)

@@ -2,6 +2,7 @@
 
 Two kernels multiply seven times a block of queries and keys. Where that takes longer than what they
 have in common takes through memory, the first hands it on (`handed_kernels.py`): five products.
+Where programs are few, one kernel does what both do (`paired_kernels.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tilec.messages.tracebacks import short_traceback
 from tilec.ops.attention_launch import Call, kind_of
 from tilec.ops.attention_options import Asked, Options
 from tilec.ops.attention_plan import PACKED, Plan, plan_attention
-from tilec.ops.gradient_plan import handed_shape, heads_at_once
+from tilec.ops.gradient_plan import WIDE, Paired, handed_shape, heads_at_once, paired
 from tilec.ops.known_calls import KnownCall, KnownCalls, look
 from tilec.ops.launch_steps import Made
 from tilec.ops.new_arrays import is_out_of_memory
@@ -86,9 +87,13 @@ def _launch(call: Call, plan: Plan) -> bool:
     if "sinks" in call.values:
         call.add_own("dsinks", (plan.shapes.heads,), tl.f32)
     has_queries, has_keys = 0 not in plan.out_shape, 0 not in call.views["k"].shape
-    wanted = _heads_at_once(call, plan) if has_queries and has_keys else 0
+    at_once = _paired(call, plan) if has_queries and has_keys else None
+    is_twice = has_queries and has_keys and at_once is None
+    wanted = _heads_at_once(call, plan) if is_twice else 0
     heads = wanted if wanted and _has_scratch(call, plan, wanted) else 0
-    if heads:
+    if at_once is not None:
+        _compute_at_once(call, plan, at_once)
+    elif heads:
         _hand_on(call, plan, heads)
     else:
         _compute_twice(call, plan, has_queries, has_keys)
@@ -122,6 +127,23 @@ def _heads_at_once(call: Call, plan: Plan) -> int:
         return 0
     machine = machine_of(call.device, target_of(call.device))
     return heads_at_once(plan.shapes, plan.dtype.bytes, machine, plan.scratch)
+
+
+def _paired(call: Call, plan: Plan) -> Paired | None:
+    if PACKED in call.views:
+        return None
+    machine = machine_of(call.device, target_of(call.device))
+    window = plan.numbers["window"]
+    return paired(plan.shapes, plan.constants["CAUSAL"], window, machine)
+
+
+def _compute_at_once(call: Call, plan: Plan, how: Paired) -> None:
+    """One kernel behind that of the deltas."""
+    given = {**plan.numbers, **plan.constants, "APART": how.apart, "BN": how.held}
+    call.launch("deltas", ("out", "do", "delta"), {"DV": given["DV"]})
+    names = ("q", "k", "v", "do", "logs", "delta", "dq", "dk", "dv")
+    kernel = "wide_gradients" if how.held == WIDE else "paired_gradients"
+    call.launch(kernel, names, given)
 
 
 def _compute_twice(call: Call, plan: Plan, has_queries: bool, has_keys: bool) -> None:
