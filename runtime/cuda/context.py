@@ -110,3 +110,10 @@ def device_of_pointer(pointer: int) -> int:
     driver = load_driver()
     attribute = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
     return int(check(driver.cuPointerGetAttribute(attribute, pointer), "looking a pointer up"))
+
+
+def memory_of_pointer(pointer: int) -> tuple[int, int]:
+    """The first byte, and the one past the last, of the allocation that `pointer` points into."""
+    found = load_driver().cuMemGetAddressRange(pointer)
+    start, size = check(found, "asking what memory a pointer is of")
+    return int(start), int(start) + int(size)

@@ -111,6 +111,30 @@ def test_odd_arguments(taken: None) -> None:
     torch.testing.assert_close(out, (x.float() + 15).clamp(min=13) * 0.5)
 
 
+class Address:
+    """A pointer that is no tensor, which is all that Triton asks of an argument: FlagGems makes
+    them of tensors that torch has no view of."""
+
+    def __init__(self, tensor: torch.Tensor, offset: int) -> None:
+        self.tensor, self.offset, self.dtype = tensor, offset, tensor.dtype
+
+    def data_ptr(self) -> int:
+        return self.tensor.data_ptr() + self.offset * self.tensor.element_size()
+
+    def untyped_storage(self) -> torch.UntypedStorage:
+        return self.tensor.untyped_storage()
+
+
+def test_pointers_that_are_no_tensors(taken: None) -> None:
+    x, out = torch.randn(300), torch.zeros(300)
+    for start in (7, 8, 7):
+        jit_kernels.add[(2,)](Address(x, start), x, Address(out, start), 200, BLOCK=128)
+        right = torch.zeros(300)
+        right[start : start + 200] = x[start : start + 200] + x[:200]
+        torch.testing.assert_close(out, right)
+        out.zero_()
+
+
 def test_hooks_hear_of_launches_and_warmup_does_not_launch(
     taken: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,7 +27,7 @@ from tilec.dialects.context import lent_context
 from tilec.executable.grid import check_grid
 from tilec.executable.kernel import CompiledKernel, Grid, Parameter
 from tilec.messages.report import Report, show_report
-from tilec.runtime.arrays import CUDA, ArrayView, describe
+from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.cache import default_cache
 from tilec.runtime.cuda.plan import Plan as LaunchPlan
 from tilec.runtime.device import device as find_device
@@ -48,7 +48,7 @@ from tilec.triton.importer import build_module
 from tilec.triton.joined_pointers import Group
 from tilec.triton.known_launches import Known, KnownLaunches, lying_as, lying_of, storage_of
 from tilec.triton.launch_keys import MULTIPLE, Form
-from tilec.triton.memory_of import with_memory
+from tilec.triton.memory_of import pointed_at
 from tilec.triton.minima import are_settled
 from tilec.triton.plan import Plan, divisors, plan_kernel
 from tilec.triton.program import Value, copied
@@ -400,7 +400,7 @@ def _is_pointer(argument: Value) -> bool:
 def _pointer(argument: Value, value: Any) -> ArrayView:
     # As Triton, which does not ask whether gradients are recorded.
     plain = value.detach() if getattr(value, "requires_grad", False) else value
-    view = with_memory(plain, describe(plain, argument.name))
+    view = pointed_at(plain, argument.name)
     wanted = argument.type.pointee or element_of_descriptor(argument.type)
     if view.element_bytes != ELEMENT_BYTES.get(wanted):
         raise ArgumentError(f"argument {argument.name!r}: expected {wanted}, found {view.dtype}")

@@ -6,7 +6,33 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from tilec.runtime.arrays import ArrayView
+from tilec.runtime.arrays import CUDA, HOST, UNKNOWN_DEVICE, ArrayView, describe
+from tilec.runtime.cuda.context import memory_of_pointer
+from tilec.terms.dtypes import BY_ARRAY
+
+
+def pointed_at(value: Any, name: str) -> ArrayView:
+    """What the argument `name` points at: an array, or, as in Triton, whatever has an address
+    (`data_ptr()`) and a dtype of torch's. The memory of such a pointer is that of its
+    `untyped_storage()`, if it says one with a size; else the driver knows it."""
+    if hasattr(value, "__dlpack__") or not hasattr(value, "data_ptr"):
+        return with_memory(value, describe(value, name))
+    dtype = BY_ARRAY.get(str(getattr(value, "dtype", "")).removeprefix("torch."))
+    if dtype is None:
+        return describe(value, name)
+    pointer = value.data_ptr()
+    storage = value.untyped_storage() if hasattr(value, "untyped_storage") else None
+    if not hasattr(storage, "nbytes"):
+        memory, device = memory_of_pointer(pointer), (CUDA, UNKNOWN_DEVICE)
+    else:
+        memory = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+        kind, number = storage.device.type, storage.device.index
+        device = (CUDA, UNKNOWN_DEVICE if number is None else number)
+        device = (HOST, 0) if kind == "cpu" else device
+    count = max(memory[1] - pointer, 0) // dtype.bytes
+    return ArrayView(
+        pointer, (count,), (1,), dtype.mlir, device, "torch", owner=value, memory=memory
+    )
 
 
 def with_memory(value: Any, view: ArrayView) -> ArrayView:
