@@ -244,6 +244,8 @@ def erfinv(x: Any) -> Any:
         ("__nv_hypotf", [F32, F32], F32, np.hypot),
         ("__nv_fmodf", [F32, F32], F32, np.fmod),
         ("__nv_rcbrt", [F64], F64, lambda x: 1 / np.cbrt(x)),
+        ("__nv_powif", [F32, I32], F32, lambda x, n: x.astype(np.float64) ** n),
+        ("__nv_powi", [F64, I32], F64, lambda x, n: x**n),
         ("__nv_erfinvf", [F32], F32, erfinv),
         ("__nv_lgammaf", [F32], F32, np.vectorize(lgamma)),
         ("__nv_normcdff", [F32], F32, np.vectorize(lambda x: math.erfc(-x / math.sqrt(2)) / 2)),
@@ -265,6 +267,18 @@ def test_libdevice(symbol: str, given: list[str], result: str, right: Any) -> No
     with np.errstate(all="ignore"):
         expected = np.asarray(right(*drawn)).astype(out.dtype)
     np.testing.assert_allclose(out, expected, rtol=3e-7, atol=0)
+
+
+@pytest.mark.parametrize("power", [3, 0, -5])
+def test_known_whole_powers_are_products(power: int) -> None:
+    text = of_floats("__nv_powif", [F32, I32], F32)
+    constant = f"%x1 = arith.constant dense<{power}> : tensor<64xi32>"
+    text = re.sub("%x1 = tt.load.*", constant, text)
+    x, out = (3 * RNG.standard_normal(64)).astype(np.float32), np.zeros(64, np.float32)
+    kernel = tilec.triton.kernel(text).on("emulator")
+    kernel[1](x, np.zeros(64, np.int32), out)
+    assert kernel.latest is not None and "lg2" not in kernel.latest.ptx
+    np.testing.assert_allclose(out, x.astype(np.float64) ** power, rtol=4e-7)
 
 
 def test_libdevice_rounds_as_it_says() -> None:

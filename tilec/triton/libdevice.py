@@ -17,11 +17,14 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.dialects.predicates import predicate_attribute
 from tilec.dialects.tile import InlinePtxOp
 from tilec.triton import bessel
 from tilec.triton.build import Builder
 from tilec.triton.elementwise import Rule
 from tilec.triton.formula import Formula
+from tilec.triton.live import constant_behind
+from tilec.triton.op_facts import constant_integer
 from tilec.triton.program import Op
 from tilec.triton.special_functions import erfinv, lgamma, normcdf
 
@@ -133,6 +136,8 @@ def _back(rounding: str, integer: str, real: str) -> tuple[str, str]:
 
 
 _PTX = _instructions()
+_MOST_PRODUCTS = 64
+"""The largest power that is taken by products: 10 of them at most."""
 
 
 def _whole(rounding: str) -> _Composed:
@@ -156,6 +161,33 @@ def _finite(f: Formula, x: ir.Value) -> ir.Value:
     return f.integer(f.compare("olt", f.math("absf", x), f.number(float("inf"))))
 
 
+def _whole_power(f: Formula, x: ir.Value, n: ir.Value) -> ir.Value:
+    """powi. By products, as libdevice has it, where the power is known and small; else of the
+    magnitude, with the sign of x where n is odd: n as an f32 does not tell whether it is."""
+    known = constant_behind(f.op.operands[1])
+    power = None if known is None else constant_integer(known)
+    if power is not None and abs(power) <= _MOST_PRODUCTS:
+        found = _product_of(f, x, abs(power))
+        return f.arith("divf", f.number(1.0), found) if power < 0 else found
+    size = f.math("powf", f.math("absf", x), f.builder.op("arith.sitofp", x.type, n))
+    one, zero = (f.builder.constant(value, n.type) for value in (1, 0))
+    unlike = predicate_attribute("arith.cmpi", "ne")
+    last = f.arith("andi", n, one)
+    odd = f.builder.op("arith.cmpi", f.like("i1"), last, zero, predicate=unlike)
+    return f.select(odd, f.math("copysign", size, x), size)
+
+
+def _product_of(f: Formula, x: ir.Value, power: int) -> ir.Value:
+    """x to that power, by squares."""
+    found = None
+    while power:
+        if power & 1:
+            found = x if found is None else f.arith("mulf", found, x)
+        power >>= 1
+        x = f.arith("mulf", x, x) if power else x
+    return f.number(1.0) if found is None else found
+
+
 _COMPOSED: Mapping[str, _Composed] = {
     "isnan": lambda f, x: f.integer(f.compare("uno", x, x)),
     "isinf": lambda f, x: f.integer(f.is_infinite(x)),
@@ -166,6 +198,7 @@ _COMPOSED: Mapping[str, _Composed] = {
     "llround": _whole("round"),
     "fdim": _positive_difference,
     "exp10": lambda f, x: f.math("powf", f.number(10.0), x),
+    "powi": _whole_power,
     "rcbrt": lambda f, x: f.arith("divf", f.number(1.0), f.math("cbrt", x)),
     "j0": bessel.j0,
     "j1": bessel.j1,
