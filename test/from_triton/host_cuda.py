@@ -64,6 +64,7 @@ def pretend(capability: tuple[int, int], shared_bytes: int) -> None:
     }
     for name, answer in answers.items():
         setattr(torch.cuda, name, _always(answer))
+    torch.version.cuda = torch.version.cuda or "13.0"
     _Mode().__enter__()
 
 

@@ -100,6 +100,8 @@ def _copy(value: Any, storages: dict[int, Any]) -> Any:
             storages[at] = storage.clone()
         new = torch.empty(0, dtype=value.dtype, device=value.device)
         return new.set_(storages[at], value.storage_offset(), value.size(), value.stride())
+    if hasattr(value, "data_ptr") and hasattr(value, "untyped_storage"):
+        return _copy(_tensor_at(value), storages)
     if isinstance(value, TensorDescriptor):
         base = _copy(value.base, storages)
         return TensorDescriptor(base, value.shape, value.strides, value.block_shape, value.padding)
@@ -108,6 +110,14 @@ def _copy(value: Any, storages: dict[int, Any]) -> Any:
     if type(value) in (tuple, list):
         return type(value)(_copy(one, storages) for one in value)
     return value
+
+
+def _tensor_at(pointer: Any) -> Any:
+    """All that lies from a pointer on which is no tensor (FlagGems makes such)."""
+    storage, size = pointer.untyped_storage(), pointer.dtype.itemsize
+    offset = (pointer.data_ptr() - storage.data_ptr()) // size
+    empty = torch.empty(0, dtype=pointer.dtype, device=storage.device)
+    return empty.set_(storage, offset, (storage.nbytes() // size - offset,), (1,))
 
 
 def _tensors(value: Any) -> Iterator[Any]:
@@ -155,7 +165,7 @@ def noted(instead: Callable[..., Any] | None = None) -> Iterator[list[Launch]]:
 
 def _alike(value: Any) -> Any:
     """Equal for launches whose arguments differ in their numbers at most."""
-    if isinstance(value, torch.Tensor):
+    if hasattr(value, "data_ptr"):
         return (value.dtype, tuple(value.size()), value.stride())
     if isinstance(value, dict):
         return tuple((name, _alike(one)) for name, one in value.items())
