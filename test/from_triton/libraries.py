@@ -31,8 +31,19 @@ from typing import Any
 from library_workers import Lost, done
 
 LIBRARIES = (
-    "lightllm", "liger", "mamba", "unsloth", "bitsandbytes", "awq", "fla", "flaggems", "attorch",
-    "lmdeploy", "sage", "flash_attention", "recommenders",
+    "lightllm",
+    "liger",
+    "mamba",
+    "unsloth",
+    "bitsandbytes",
+    "awq",
+    "fla",
+    "flaggems",
+    "attorch",
+    "lmdeploy",
+    "sage",
+    "flash_attention",
+    "recommenders",
 )
 """Modules of `library_calls`."""
 PRELOAD = ["library_launches", "tilec.triton.takeover.hooks", "torch._dynamo"]
