@@ -354,11 +354,38 @@ def body(lines: str, arguments: str = "%x: !tt.ptr<f32>, %n: i32") -> str:
             ),
             "pointers as operands",
         ),
+        (
+            body(
+                '    %0 = tt.elementwise_inline_asm "add.u32 $0, $1, $2;" {constraints = '
+                '"=r,r,n", packed_element = 1 : i32, pure = false} %n, %n : i32, i32 -> i32'
+            ),
+            "'n', is no constant",
+        ),
     ],
 )
 def test_errors(text: str, message: str) -> None:
     with pytest.raises(CompileError, match=message):
         module_ahead(text, "k.ttir")
+
+
+def test_numbers_of_inline_assembly_stand_in_its_text() -> None:
+    text = of_floats("none", [I32, I32], I32)
+    call = re.search(r"tt.extern_elementwise.*", text)
+    assert call is not None
+    kinds = "tensor<64xi32>, tensor<64xi32>, tensor<64xi32>, i32 -> tensor<64xi32>"
+    text = text.replace(
+        call[0],
+        'tt.elementwise_inline_asm "lop3.b32 $0, $1, $2, $3, $4;" {constraints = "=r,n,r,r,n", '
+        f"packed_element = 1 : i32, pure = true}} %c, %x0, %x1, %l : {kinds}",
+    )
+    constants = (
+        "%c = arith.constant dense<-252645136> : tensor<64xi32>\n    %l = arith.constant 234 : i32"
+    )
+    text = text.replace("    %r = ", f"    {constants}\n    %r = ", 1)
+    x, y = (RNG.integers(-(1 << 31), 1 << 31, 64).astype(np.int32) for _ in range(2))
+    out = np.zeros(64, np.int32)
+    tilec.triton.kernel(text).on("emulator")[1](x, y, out)
+    np.testing.assert_array_equal(out, (-252645136 & x) | y)
 
 
 SUMMED = """

@@ -6,7 +6,8 @@ After:    tiles of every fourth element, four of them in a word of 32 bits each;
           tiles of 128 words; and back
 
 Elements narrower than 32 bits stand in one register, as many as it holds, the first in its low
-bits; what an operand's registers hold comes in order, operand after operand.
+bits; what an operand's registers hold comes in order, operand after operand. An operand with the
+constraint "n" is a constant, and stands in the text as its number.
 """
 
 from __future__ import annotations
@@ -20,10 +21,14 @@ from tilec.dialects.tile import InlinePtxOp, JoinOp, ReshapeOp, SplitOp
 from tilec.terms.dtypes import BY_MLIR
 from tilec.triton.build import Builder
 from tilec.triton.elementwise import Rule
-from tilec.triton.program import Op, Type
+from tilec.triton.live import constant_behind
+from tilec.triton.op_facts import constant_integer
+from tilec.triton.program import Op, Type, Value
 
 _REGISTER_BITS = 32
 """What a register of PTX that holds packed elements has (`.b32`)."""
+_PLACE = re.compile(r"(?<!\$)\$(\d+)")
+"""Where a text names an operand or a result."""
 _ESCAPE = re.compile(r'\\([0-9A-Fa-f]{2}|["\\nt])')
 
 
@@ -34,9 +39,10 @@ def _run(builder: Builder, op: Op, build: Any) -> None:
     if any(kind.pointee for kind in kinds):
         raise op.error("pointers as operands")
     if pack == 1 or not tiles:
-        operands = [builder.get(operand) for operand in op.operands]
+        given, text, constraints = _without_numbers(op)
+        operands = [builder.get(operand) for operand in given]
         results = [builder.type(value.type) for value in op.results]
-        builder.set(op, *_ptx(op, operands, results))
+        builder.set(op, *_ptx(op, operands, results, text, constraints))
         return
     sizes = _parted(op, tiles, pack)
     registers = [
@@ -45,7 +51,8 @@ def _run(builder: Builder, op: Op, build: Any) -> None:
         for register in _packed(builder, builder.get(operand), operand.type, sizes)
     ]
     wanted = [_register(builder, value.type, sizes) for value in op.results]
-    found = _ptx(op, registers, [kind for kinds in wanted for kind in kinds])
+    made = [kind for kinds in wanted for kind in kinds]
+    found = _ptx(op, registers, made, _text(op), _constraints(op))
     values = []
     for value, kinds in zip(op.results, wanted, strict=True):
         own, found = found[: len(kinds)], found[len(kinds) :]
@@ -53,15 +60,46 @@ def _run(builder: Builder, op: Op, build: Any) -> None:
     builder.set(op, *values)
 
 
-def _ptx(op: Op, operands: list[ir.Value], results: list[ir.Type]) -> list[ir.Value]:
-    constraints = op.attributes["constraints"].strip('"').replace(" ", "")
+def _without_numbers(op: Op) -> tuple[list[Value], str, str]:
+    """The operands that are in registers, the text with the others' numbers in it, and the
+    constraints of what is left. CompileError for a number that is not known."""
+    letters, outputs = _constraints(op).split(","), len(op.results)
+    numbers, given = {}, []
+    for place, value in enumerate(op.operands, outputs):
+        if place >= len(letters) or letters[place] not in ("n", "i"):
+            given.append(value)
+            continue
+        constant = constant_behind(value)
+        numbers[place] = None if constant is None else constant_integer(constant)
+        if numbers[place] is None:
+            raise op.error(
+                f"operand ${place}, of the constraint '{letters[place]}', is no constant"
+            )
+
+    def renamed(match: re.Match[str]) -> str:
+        place = int(match[1])
+        if place in numbers:
+            return str(numbers[place])
+        return f"${place - sum(one < place for one in numbers)}"
+
+    text = _PLACE.sub(renamed, _text(op)) if numbers else _text(op)
+    return given, text, ",".join(c for place, c in enumerate(letters) if place not in numbers)
+
+
+def _constraints(op: Op) -> str:
+    return op.attributes["constraints"].strip('"').replace(" ", "")
+
+
+def _ptx(
+    op: Op, operands: list[ir.Value], results: list[ir.Type], text: str, constraints: str
+) -> list[ir.Value]:
     limits = InlinePtxOp.inputs.each, InlinePtxOp.outputs.each
     if len(operands) > limits[0] or len(results) > limits[1]:
         raise op.error(f"more than {limits[0]} registers in, or {limits[1]} out")
     made: list[ir.Value] = InlinePtxOp.build(
         operands,
         results=results,
-        text=_text(op),
+        text=text,
         constraints=constraints,
         pure=op.attributes.get("pure", "true") == "true",
     )
