@@ -1,11 +1,12 @@
 """Brings a kernel, as it is read, into the form that is planned and built: one block of structured
 control flow, no calls, pointers and numbers for arguments, no regions that map elements, no
 accesses by descriptor but loads and stores of rectangles, each pointer from one argument where that
-can be, and quotients of where programs begin.
+can be, no pointers cast to larger elements, and quotients of where programs begin.
 """
 
 from __future__ import annotations
 
+from tilec.triton.cast_pointers import split_casts
 from tilec.triton.descriptor_accesses import expand_descriptor_accesses
 from tilec.triton.descriptor_arguments import without_descriptors
 from tilec.triton.inline import inline_calls
@@ -29,5 +30,6 @@ def normalized(function: Function, nan: frozenset[str] = frozenset()) -> Functio
     function = without_descriptors(function, nan)
     expand_descriptor_accesses(function)
     split_choices(function)
+    split_casts(function)
     split_quotients(function)
     return function
