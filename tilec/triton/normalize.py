@@ -1,7 +1,7 @@
 """Brings a kernel, as it is read, into the form that is planned and built: one block of structured
 control flow, no calls, pointers and numbers for arguments, no regions that map elements, no
 accesses by descriptor but loads and stores of rectangles, each pointer from one argument where that
-can be, no pointers cast to larger elements, and quotients of where programs begin.
+can be, no pointers cast to larger elements, and quotients of where programs begin or of groups.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from tilec.triton.cast_pointers import split_casts
 from tilec.triton.descriptor_accesses import expand_descriptor_accesses
 from tilec.triton.descriptor_arguments import without_descriptors
+from tilec.triton.grouped_quotients import group_quotients
 from tilec.triton.inline import inline_calls
 from tilec.triton.lift import lift
 from tilec.triton.map_elementwise import expand_maps
@@ -32,4 +33,5 @@ def normalized(function: Function, nan: frozenset[str] = frozenset()) -> Functio
     split_choices(function)
     split_casts(function)
     split_quotients(function)
+    group_quotients(function)
     return function
