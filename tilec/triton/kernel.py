@@ -50,7 +50,7 @@ from tilec.triton.known_launches import Known, KnownLaunches, lying_as, lying_of
 from tilec.triton.launch_keys import MULTIPLE, Form
 from tilec.triton.memory_of import pointed_at
 from tilec.triton.minima import are_settled
-from tilec.triton.plan import Plan, divisors, plan_kernel
+from tilec.triton.plan import Plan, divisors, plan_kernel, present
 from tilec.triton.program import Value, copied
 from tilec.triton.program_numbers import never_negative
 from tilec.triton.reader import read_kernel
@@ -286,6 +286,12 @@ class TritonKernel:
                 raise ArgumentError(
                     f"argument {argument!r}: expected a multiple of {by} (tt.divisibility), "
                     f"found {value}"
+                )
+        for argument in present(self.plan()):
+            if not pointers[argument].pointer:
+                raise ArgumentError(
+                    f"argument {argument!r}: an array without memory, where the kernel asks whether "
+                    "there is one; pass None"
                 )
 
     def _arrays(

@@ -14,6 +14,7 @@ from tilec.triton.inline import inline_calls
 from tilec.triton.lift import lift
 from tilec.triton.map_elementwise import expand_maps
 from tilec.triton.pointer_choices import split_choices
+from tilec.triton.pointer_numbers import resolve_numbers
 from tilec.triton.program import Function
 from tilec.triton.quotients import split_quotients
 
@@ -30,6 +31,7 @@ def normalized(function: Function, nan: frozenset[str] = frozenset()) -> Functio
     expand_maps(function)
     function = without_descriptors(function, nan)
     expand_descriptor_accesses(function)
+    resolve_numbers(function)
     split_choices(function)
     split_casts(function)
     split_quotients(function)

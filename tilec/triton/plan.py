@@ -15,6 +15,7 @@ from tilec.triton.joined_pointers import Group, joined
 from tilec.triton.live import Live
 from tilec.triton.minima import Minimum, find_minima, settle
 from tilec.triton.normalize import normalized
+from tilec.triton.pointer_numbers import PRESENT
 from tilec.triton.polynomial import ONE, ZERO
 from tilec.triton.program import Function, Op, Value, walk
 from tilec.triton.raising import NotRaised, Raised, Raising, is_volatile, stored
@@ -186,3 +187,9 @@ def divisors(plan: Plan) -> dict[str, int]:
         for argument, given in zip(plan.function.arguments, plan.function.given, strict=True)
         if "tt.divisibility" in given
     }
+
+
+def present(plan: Plan) -> list[str]:
+    """The pointers that the kernel asks for being there."""
+    given = zip(plan.function.arguments, plan.function.given, strict=True)
+    return [argument.name for argument, facts in given if PRESENT in facts]

@@ -1,0 +1,63 @@
+"""Whether there is a pointer, and pointers as numbers and back (`pointer_numbers.py`)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilec.triton
+from tilec.messages.diagnostics import CompileError
+from tilec.runtime.errors import ArgumentError
+
+
+def weighted(ask: str) -> str:
+    """x, times w where `ask` says so."""
+    return f"""
+module {{
+  tt.func public @weighted(%x: !tt.ptr<f32>, %w: !tt.ptr<f32>, %out: !tt.ptr<i32>) {{
+    %c0 = arith.constant 0 : i64
+    %c1 = arith.constant 1.000000e+00 : f32
+    %pid = tt.get_program_id x : i32
+    %p = tt.addptr %x, %pid : !tt.ptr<f32>, i32
+    %v = tt.load %p : !tt.ptr<f32>
+    %a = tt.ptr_to_int %w : !tt.ptr<f32> -> i64
+    {ask}
+    %s = scf.if %is -> (f32) {{
+      %q = tt.addptr %w, %pid : !tt.ptr<f32>, i32
+      %l = tt.load %q : !tt.ptr<f32>
+      scf.yield %l : f32
+    }} else {{
+      scf.yield %c1 : f32
+    }}
+    %y = arith.mulf %v, %s : f32
+    %o = tt.ptr_to_int %out : !tt.ptr<i32> -> i64
+    %f = tt.int_to_ptr %o : i64 -> !tt.ptr<f32>
+    %g = tt.addptr %f, %pid : !tt.ptr<f32>, i32
+    tt.store %g, %y : !tt.ptr<f32>
+    tt.return
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize(("word", "is_there"), [("ne", True), ("eq", False)])
+def test_pointers_that_are_there(word: str, is_there: bool) -> None:
+    kernel = tilec.triton.kernel(weighted(f"%is = arith.cmpi {word}, %a, %c0 : i64"))
+    x, w = (np.arange(1, 6, dtype=np.float32) * n for n in (1, 10))
+    out = np.zeros(5, np.int32)
+    kernel.on("emulator:check")[5](x, w, out)
+    np.testing.assert_array_equal(out.view(np.float32), x * w if is_there else x)
+
+
+def test_a_null_pointer_is_an_error() -> None:
+    torch = pytest.importorskip("torch")
+    kernel = tilec.triton.kernel(weighted("%is = arith.cmpi ne, %a, %c0 : i64"))
+    given = torch.ones(5), torch.empty(0), torch.zeros(5, dtype=torch.int32)
+    with pytest.raises(ArgumentError, match="'w': an array without memory"):
+        kernel.on("emulator")[5](*given)
+
+
+def test_other_arithmetic_of_addresses_is_an_error_at_its_line() -> None:
+    ask = "%b = arith.addi %a, %a : i64\n    %is = arith.cmpi ne, %b, %c0 : i64"
+    with pytest.raises(CompileError, match="k.ttir:10.*only whether it is 0 can be asked"):
+        tilec.triton.kernel(weighted(ask), "k.ttir").plan()
