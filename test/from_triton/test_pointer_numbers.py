@@ -59,5 +59,5 @@ def test_a_null_pointer_is_an_error() -> None:
 
 def test_other_arithmetic_of_addresses_is_an_error_at_its_line() -> None:
     ask = "%b = arith.addi %a, %a : i64\n    %is = arith.cmpi ne, %b, %c0 : i64"
-    with pytest.raises(CompileError, match="k.ttir:10.*only whether it is 0 can be asked"):
+    with pytest.raises(CompileError, match=r"k.ttir:10.*only whether it is 0 can be asked"):
         tilec.triton.kernel(weighted(ask), "k.ttir").plan()

@@ -290,8 +290,8 @@ class TritonKernel:
         for argument in present(self.plan()):
             if not pointers[argument].pointer:
                 raise ArgumentError(
-                    f"argument {argument!r}: an array without memory, where the kernel asks whether "
-                    "there is one; pass None"
+                    f"argument {argument!r}: an array without memory, where the kernel asks "
+                    "whether there is one; pass None"
                 )
 
     def _arrays(
