@@ -106,7 +106,7 @@ def largest_places(x, places, B: tl.const = 4096):
 
 
 @tilec.kernel(grid=lambda y, BH, BW: (tl.cdiv(y.shape[2], BW), tl.cdiv(y.shape[1], BH), y.shape[0]))
-def double_bilinear(x, y, BH: tl.const = 8, BW: tl.const = 128):
+def double_bilinear(x, y, BH: tl.const = tl.auto, BW: tl.const = tl.auto):
     """Planes at twice their size, between four neighbours."""
     j, i, plane = tl.program_id(0) * BW, tl.program_id(1) * BH, tl.program_id(2)
     down, right = i + tl.arange(BH), j + tl.arange(BW)
@@ -126,7 +126,7 @@ def double_bilinear(x, y, BH: tl.const = 8, BW: tl.const = 128):
 
 
 @tilec.kernel(grid=lambda y, BH, BW: (tl.cdiv(y.shape[2], BW), tl.cdiv(y.shape[1], BH), y.shape[0]))
-def depthwise(x, taps, y, C: tl.const, BH: tl.const = 8, BW: tl.const = 64):
+def depthwise(x, taps, y, C: tl.const, BH: tl.const = tl.auto, BW: tl.const = tl.auto):
     """3 x 3, a filter a channel, planes (images * channels, height, width), zeros around."""
     j, i, plane = tl.program_id(0) * BW, tl.program_id(1) * BH, tl.program_id(2)
     total = tl.zeros((BH, BW), tl.f32)
@@ -176,7 +176,7 @@ def causal_scores(x, y, N: tl.const):
 
 
 @tilec.kernel(grid=lambda x, BN: tl.cdiv(x.shape[1], BN))
-def column_logs(x, y, BM: tl.const = 32, BN: tl.const = tl.auto):
+def column_logs(x, y, BM: tl.const = tl.auto, BN: tl.const = tl.auto):
     """log of the sum of exp of each column, in one pass."""
     n = tl.program_id(0) * BN
     top, total = tl.full((BN,), -1e30, tl.f32), tl.zeros((BN,), tl.f32)
@@ -249,7 +249,7 @@ def add_rows_at(x, places, y, B: tl.const = 256):
 
 
 @tilec.kernel(grid=lambda x, BM: tl.cdiv(x.shape[0], BM))
-def nearest_point(x, z, y, BM: tl.const = 256, BN: tl.const = 128):
+def nearest_point(x, z, y, BM: tl.const = tl.auto, BN: tl.const = tl.auto):
     """The squared distance of each point of x to the nearest of z; rows of 4, the last is 0."""
     m = tl.program_id(0) * BM
     a = [tl.load(x, (m, d), (BM, 1)) for d in (0, 1, 2)]
