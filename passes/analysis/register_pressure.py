@@ -21,7 +21,7 @@ from typing import NamedTuple
 from mlir import ir
 
 from tilec.dialects.def_use import defining_op, only_use
-from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.elementwise import ELEMENTWISE, is_elementwise
 from tilec.dialects.gpu_tile import BufferLoadOp, ConvertLayoutOp, MmaOp, WarpReduceOp
 from tilec.dialects.gpu_tile.types import (
     is_pending,
@@ -166,6 +166,7 @@ class _Pressure:
         self._streams: set[ir.Value] = set()
         self._fragments: set[ir.Value] = set()
         self._lost: set[ir.Value] = set()
+        self._added: dict[ir.Value, bool] = {}
         self._sinking: dict[ir.Value, _Step | None] = {}
         self._bends: dict[ir.Block, dict[ir.Value, int]] = {}
         self._inside: set[ir.Value] = set()
@@ -336,12 +337,36 @@ class _Pressure:
             return frozenset()
         if name in ("tensor.splat", "tile.broadcast"):
             return frozenset(self._holding(operands))
-        if value in self._inside or _is_added_up(value):
+        if value not in self._inside and not is_tile(value):
+            return itself
+        is_computed = name.startswith(ELEMENTWISE)
+        if value in self._inside or (is_computed and self._is_added_up(value)):
             return frozenset(self._holding(operands))
-        if name not in _CHEAP or not is_tile(value):
+        if name not in _CHEAP:
             return itself
         parts = frozenset(self._holding(operands))
         return parts if self._together(parts) < self._size(value) else itself
+
+    def _is_added_up(self, value: ir.Value) -> bool:
+        """Whether a tile is computed element by element for the next op alone, a reduction, or one
+        on the way to it: each thread adds up its elements as it computes them."""
+        chain, found = [], False
+        while value not in self._added:
+            chain.append(value)
+            use = only_use(value)
+            if use is None or use.owner.operation.block != value.owner.operation.block:
+                break
+            user = use.owner.operation
+            if is_of(user, ReduceOp, WarpReduceOp):
+                found = len(user.operands) == 1
+                break
+            if not is_elementwise(user) or len(user.results) != 1:
+                break
+            value = user.results[0]
+        else:
+            found = self._added[value]
+        self._added.update(dict.fromkeys(chain, found))
+        return found
 
     def _is_stream(self, value: ir.Value) -> bool:
         """Whether a tile is loaded for one elementwise op of the same block, maybe converted, and
@@ -392,21 +417,6 @@ class _Pressure:
 
 def _step(op: ir.Operation, nest: _Nest | None) -> _Step:
     return _Step(op, op.name, list(op.operands), list(op.results), nest)
-
-
-def _is_added_up(value: ir.Value) -> bool:
-    """Whether a tile is computed element by element for the next op alone, a reduction: each thread
-    adds up its elements as it computes them."""
-    op = defining_op(value)
-    if op is None or not is_elementwise(op):
-        return False
-    users = [use.owner for use in value.uses]
-    if len(users) != 1 or users[0].operation.block != op.block:
-        return False
-    user = users[0].operation
-    if isinstance(users[0], (ReduceOp, WarpReduceOp)):
-        return len(user.operands) == 1
-    return is_elementwise(user) and len(user.results) == 1 and _is_added_up(user.results[0])
 
 
 def _made(user: ir.OpView) -> ir.Value | None:

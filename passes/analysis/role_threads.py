@@ -5,12 +5,13 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import gpu_tile
+from tilec.dialects.elementwise import ELEMENTWISE
 from tilec.dialects.gpu_tile.types import is_tiled
 from tilec.dialects.op import TileOp, class_of
 from tilec.passes.rewriting.free_ops import is_one_element
 from tilec.passes.rewriting.walk import find_ops
 
-_SCALAR_PREFIXES = ("arith.", "math.", "scf.", "memref.dim", "gpu.yield")
+_SCALAR_PREFIXES = ("scf.", "memref.dim", "gpu.yield")
 
 
 def runs_in_one_thread(role: gpu_tile.RoleOp) -> bool:
@@ -43,8 +44,10 @@ def runs_in_one_warp(role: gpu_tile.RoleOp) -> bool:
 
 def _is_for_one_thread(op: ir.Operation) -> bool:
     name = op.name
+    if name.startswith(ELEMENTWISE):  # whose operands are tiles where its result is
+        # A constant tile that was moved in here has no instruction of its own.
+        return name == "arith.constant" or not is_tiled(op.results[0])
     is_ours = class_of(op) is not None and op.opview.by_one_thread()
     if not is_ours and not name.startswith(_SCALAR_PREFIXES):
         return False
-    # A constant tile that was moved in here has no instruction of its own.
-    return name == "arith.constant" or not any(map(is_tiled, (*op.operands, *op.results)))
+    return not any(map(is_tiled, (*op.operands, *op.results)))

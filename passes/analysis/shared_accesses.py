@@ -177,7 +177,7 @@ def accesses_inside(op: ir.Operation, context: PassContext) -> list[Access | Arr
 
 def accesses_of(view: object, context: PassContext) -> list[Access | ArrayAccess]:
     """The accesses of one op; an asynchronous one's as if it happened at its issue."""
-    if not isinstance(view, TileOp):
+    if not isinstance(view, TileOp) or not (view.READS or view.WRITES or isinstance(view, FenceOp)):
         return []
     return [*_buffer_accesses(view, context), *array_accesses(view)]
 

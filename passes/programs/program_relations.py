@@ -114,7 +114,11 @@ def _chooses_zero(op: ir.Operation) -> bool:
 
 def program_axes(values: Iterable[ir.Value]) -> set[int]:
     """The axes of the grid that have a part in `values`."""
-    return {one.axis for one in of_kind(ops_behind(values), ProgramIdOp)}
+    return _axes(ops_behind(values))
+
+
+def _axes(ops: Iterable[ir.Operation]) -> set[int]:
+    return {op.opview.axis for op in ops if is_of(op, ProgramIdOp)}
 
 
 def _steps(values: Iterable[ir.Value]) -> set[int]:
@@ -123,8 +127,7 @@ def _steps(values: Iterable[ir.Value]) -> set[int]:
     What is compared or read from memory chooses between places instead: from one program to the
     next mostly the same one.
     """
-    behind = ops_behind(values, lambda op: not (op.name in _COMPARING or read_by(op.opview)))
-    return {one.axis for one in of_kind(behind, ProgramIdOp)}
+    return _axes(ops_behind(values, lambda op: not (op.name in _COMPARING or read_by(op.opview))))
 
 
 def from_both_ends(number: ir.Value, total: ir.Value, ctas: ir.Value) -> ir.Value:
