@@ -16,7 +16,7 @@ from mlir.passmanager import PassManager
 from tilec.compile.compiler import find_kernel
 from tilec.compile.emit_ptx import emit_ptx
 from tilec.compile.pipeline import LLVM_PIPELINE, TILE_PIPELINE, UPSTREAM_LOWERING
-from tilec.dialects.context import make_context
+from tilec.dialects.context import lent_context
 from tilec.hardware.layout import Layout, Mode, normalize
 from tilec.hardware.target import find_target
 from tilec.passes.analysis.placement import SHARED_BYTES
@@ -42,9 +42,8 @@ def lower(
 
 @functools.lru_cache(maxsize=8)  # tests look at what they run, and run it in several modes
 def _lower(text: str, num_warps: int, target: str, index_bits: int) -> tuple[str, int]:
-    context = make_context()
     chip = find_target(target)
-    with context, ir.Location.unknown():
+    with lent_context() as context, context, ir.Location.unknown():
         module = ir.Module.parse(text)
         check = ProgramCheck()
         check(module, None)

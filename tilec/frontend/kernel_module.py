@@ -11,7 +11,7 @@ from mlir import ir
 from tilec.compile.mlir_errors import interruptible
 from tilec.compile.row_walks import HeldAxis, one_turn_loops
 from tilec.dialects.context import make_context
-from tilec.dialects.op import TileOp
+from tilec.dialects.op import class_of
 from tilec.executable.held_axes import held_limit
 from tilec.executable.kernel import Parameter
 from tilec.frontend.builder import Builder
@@ -351,14 +351,14 @@ def _returned(frame: Frame, value: Any) -> CompileError:
 def _drop_unused(function: ir.Operation) -> None:
     """Removes pure ops without uses (broadcasts that were composed, sizes that were not needed)."""
     for op in reversed(all_ops(function)):
-        if _is_pure(op) and not any(list(result.uses) for result in op.results):
+        if _is_pure(op) and not any(True for result in op.results for _ in result.uses):
             op.erase()
 
 
 def _is_pure(op: ir.Operation) -> bool:
-    view = op.opview
-    if isinstance(view, TileOp):
-        return view.PURE
+    kind = class_of(op)
+    if kind is not None:
+        return kind.PURE
     return op.name.split(".")[0] in _PURE_DIALECTS or op.name == "memref.dim"
 
 
