@@ -121,6 +121,29 @@ def test_a_loop_that_loads_nothing_meets_in_few_warps(size: int, warps: int) -> 
 
 
 @tilec.kernel(grid=lambda x: x.shape[0])
+def compare(x: tl.array, y: tl.array, z: tl.array, TILES: tl.const):
+    """y[b], z[b]: of each two rows of x[b], the sums of two sizes of what is between them."""
+    b, i = tl.program_id(0), tl.arange(16)
+    rows = [tl.load(x, (b, 0, 128 * n), (16, 128)) for n in tl.static_range(TILES)]
+    for j in tl.range(16):
+        one, two = tl.zeros((16,), tl.f32), tl.zeros((16,), tl.f32)
+        for row in rows:
+            own = tl.sum(tl.where((i == j)[:, None], row, 0.0), 0)
+            one += tl.sum(tl.abs(row - own[None, :]), 1)
+            two += tl.sum((row - own[None, :]) * (row - own[None, :]), 1)
+        tl.store(y, (b, 0, j), one[:, None])
+        tl.store(z, (b, 0, j), two[:, None])
+
+
+@pytest.mark.parametrize(("tiles", "warps"), [(2, 2), (6, 4)])
+def test_what_a_loop_holds_fits_into_registers(tiles: int, warps: int) -> None:
+    """However often it meets: 12288 words are 96 for each thread of four warps."""
+    arrays = ["x:f32[?,16,768;12288,768,1]", *(f"{n}:f32[?,16,16;256,16,1]" for n in "yz")]
+    kernel = compare.compile(arrays, {"TILES": tiles}, target="sm_90a")
+    assert kernel.threads == 32 * warps * kernel.programs_per_cta
+
+
+@tilec.kernel(grid=lambda x: x.shape[0])
 def halve(x: tl.array, y: tl.array, steps: tl.i32, N: tl.const):
     """y: each row less what makes its positive elements add up to 1, by halving an interval."""
     row = tl.program_id(0)

@@ -27,10 +27,16 @@ for: threads meet so often. Cholesky's factors, which wait for two a column, of 
 32 x 32 take 67.2 us in one warp, 88.4 in two, 102.6 in four; of 3500 of 64 x 64 339 in four, 367 in
 8, 397 in two and 474 in 16. Halving an interval by one sum, 696 rows of 1000: 6.4 in two, 7.5 in
 four, 8.5 in one (H200)."""
+HELD_PER_THREAD = 64
+"""Words at most of the tiles that such a loop has in registers throughout, a quarter of those that
+a thread may have: an iteration computes with as much again. fla's `dplr`, six tiles of 16 x 128 in
+a loop of four reductions, spilled 756 bytes a thread in one warp, and took 958 us, in 8 some 430;
+its gradient, ten of 16 x 64, 1048 in one, some 660 in four (H200)."""
 CROWDED_PER_THREAD = 32
-"""The same at most where there are many programs, as far as two warps: losses of 8000 rows of 1800
-bf16 take 20.9 us in two warps, 24.1 in four; of 2162 of 2115 9.57 and 9.62, of 17098 of 1102
-29.9 in two, 30.5 in one (H200)."""
+"""`WAITED_PER_THREAD` at most where there are many programs, as far as two warps, if the loop holds
+no tile as large: those take the same registers of a multiprocessor in few warps as in many. Losses
+of 8000 rows of 1800 bf16 take 20.9 us in two warps, 24.1 in four; of 2162 of 2115 9.57 and 9.62, of
+17098 of 1102 29.9 in two, 30.5 in one (H200)."""
 STREAMED_PER_THREAD = 8
 """Of a tile otherwise: short tiles in many threads hide latency best (sums of rows of 1024 to 32768
 elements of 2 and 4 bytes, H200, test/bench)."""
@@ -66,7 +72,7 @@ def meets_in_each(program: ProgramFacts, lanes: int) -> Wanted | None:
     most, did = (loaded, "loaded") if loaded >= reduced else (reduced, "reduced")
     why = f"{most} elements {did} in a loop whose threads meet"
     warps = most // (WAITED_PER_THREAD * lanes)
-    if program.is_crowded:
+    if program.is_crowded and program.reductions.held < most:
         warps = max(min(2, warps), -(-most // (CROWDED_PER_THREAD * lanes)))
     return Wanted(warps, why)
 
@@ -76,7 +82,12 @@ def computes_and_meets(program: ProgramFacts, lanes: int) -> Wanted | None:
     reduced, waits = program.reductions.waited, program.reductions.waits
     if program.accesses.streamed or not reduced:
         return None
-    return spread(program, reduced, waits * COMPUTING_PER_THREAD, lanes, "reduced in a loop")
+    wanted = spread(program, reduced, waits * COMPUTING_PER_THREAD, lanes, "reduced in a loop")
+    held = program.reductions.held
+    least = spread(
+        program, held, HELD_PER_THREAD, lanes, f"reduced in a loop that holds {held} words"
+    )
+    return max(wanted, least, key=lambda each: each.warps)
 
 
 def recurs(program: ProgramFacts, lanes: int) -> Wanted | None:

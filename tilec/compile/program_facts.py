@@ -14,6 +14,7 @@ from mlir import ir
 
 from tilec.compile.moved_words import MovedWords
 from tilec.dialects import tile
+from tilec.dialects.def_use import constant_attribute
 from tilec.dialects.tile import ArrayOp, Atomic, Combining
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.hardware.mma_shapes import MMA_M
@@ -29,7 +30,7 @@ from tilec.passes.layouts.components import depth_factor
 from tilec.passes.layouts.op_costs import combining_slots, issue_slots
 from tilec.passes.layouts.product_rows import keeps_rows, reduces_columns, reduces_rhs
 from tilec.passes.programs.packing import why_alone
-from tilec.passes.rewriting.loops import innermost_loop
+from tilec.passes.rewriting.loops import innermost_loop, is_inside
 from tilec.passes.rewriting.walk import all_ops, find_ops, is_of
 from tilec.passes.rows.stripes import count_stripes
 
@@ -164,8 +165,9 @@ class Reductions:
     elements of one are at most, 0 without, and `scan_slots` the instructions of one step of one, of
     the scan where they are most; `once`: how many no loop repeats; `waited`: elements of
     the largest tile that a loop reduces and needs the result of, 0 without, and `waits` how many
-    there are of these; `between`: of the largest that a loop without products does; `along`: shapes
-    of tiles, with the axes that are combined."""
+    there are of these; `held`: words of the tiles that such a loop has in registers throughout, of
+    the loop where they are most; `between`: of the largest that a loop without products does;
+    `along`: shapes of tiles, with the axes that are combined."""
 
     any: bool = False
     scans: int = 0
@@ -173,6 +175,7 @@ class Reductions:
     once: int = 0
     waited: int = 0
     waits: int = 0
+    held: int = 0
     between: int = 0
     along: set[tuple[Shape, int]] = field(default_factory=set)
 
@@ -194,6 +197,24 @@ class Reductions:
             loop = innermost_loop(op)
             if loop is not None and not find_ops(loop, tile.DotOp):
                 self.between = max(self.between, elements)
+                self.held = max(self.held, _held_words(loop))
+
+
+def _held_words(loop: ir.Operation) -> int:
+    """Of the tiles that a loop carries, or computes with and does not make; constants take no
+    registers."""
+    bits = sum(
+        prod(shape(value)) * bit_width(element(value)) for value in filter(is_tile, loop.results)
+    )
+    seen: set[ir.Value] = set()
+    for op in all_ops(loop):
+        for value in op.operands if op != loop else ():
+            if value in seen or not is_tile(value) or constant_attribute(value) is not None:
+                continue
+            seen.add(value)
+            if not is_inside(value, loop):
+                bits += prod(shape(value)) * bit_width(element(value))
+    return bits // WORD_BITS
 
 
 @dataclass
