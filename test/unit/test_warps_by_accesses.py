@@ -51,6 +51,45 @@ def test_many_small_programs_share_ctas(elements: int, warps: int) -> None:
     assert kernel.programs_per_cta == (8 if warps == 8 else 1)
 
 
+@tilec.kernel(grid=lambda y, B: tl.cdiv(y.shape[0], B))
+def worked(x: tl.array, y: tl.array, TIMES: tl.const, B: tl.const = 512):
+    """y: sines of sines of x."""
+    i = tl.program_id(0) * B
+    v = tl.load(x, i, B).to(tl.f32)
+    for _ in tl.static_range(TIMES):
+        v = tl.sin(v)
+    tl.store(y, i, v.to(y.dtype))
+
+
+@pytest.mark.parametrize(("times", "programs"), [(0, 8), (3, 1)])
+def test_what_takes_longer_than_a_cta_to_begin_shares_none(times: int, programs: int) -> None:
+    sizes = dict.fromkeys("xy", (2**22,))
+    kernel = worked.compile(
+        ["x:f16[?:8]", "y:f16[?:8]"], {"TIMES": times}, target="sm_90a", sizes=sizes
+    )
+    assert kernel.programs_per_cta == programs
+
+
+@tilec.kernel(grid=lambda x, BM, BN: (tl.cdiv(x.shape[0], BM), tl.cdiv(x.shape[1], BN)))
+def mixed(
+    x: tl.array, parts: tl.array, y: tl.array, PARTS: tl.const, BM: tl.const = 64, BN: tl.const = 64
+):
+    """y: x, times PARTS sums of the four numbers that each column has."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    v, four = tl.load(x, (m, n), (BM, BN)), tl.load(parts, (n, 0), (BN, 4))
+    for k in tl.static_range(PARTS):
+        v *= tl.sum(tl.where((tl.arange(4) == k)[None, :], four, 0), 1)[None, :]
+    tl.store(y, (m, n), v)
+
+
+@pytest.mark.parametrize(("parts", "warps"), [(4, 4), (2, 8)])
+def test_columns_by_small_reductions(parts: int, warps: int) -> None:
+    """Few rows a thread would add up each column's numbers again and again."""
+    arrays = ["x:bf16[?,?:8;?:8,1]", "parts:bf16[?,4;4,1]", "y:bf16[?,?:8;?:8,1]"]
+    kernel = mixed.compile(arrays, {"PARTS": parts}, target="sm_90a")
+    assert kernel.threads == 32 * warps
+
+
 @tilec.kernel(grid=lambda y, BM: tl.cdiv(y.shape[0], BM))
 def near(x: tl.array, y: tl.array, RECURS: tl.const, BM: tl.const = 32, BN: tl.const = 64):
     """y[i]: how near all of x are to x[i]."""

@@ -3,6 +3,8 @@ each with what was measured for it."""
 
 from __future__ import annotations
 
+from math import prod
+
 from tilec.compile.program_facts import ProgramFacts
 from tilec.compile.warp_rules import Rule, Wanted, size_of, spread
 from tilec.hardware.powers import power_above, power_below
@@ -64,7 +66,9 @@ for 5.3 and 8.8 for 9.0; pixels of 3 bytes into planes, 8 x 277917, 8 x 62596 an
 PACKED, PACKED_PER_THREAD = 2, 16
 """Warps of a program that has one in launches of many, which share CTAs then, if it has no more
 elements a thread: a multiprocessor takes 80 ns to begin a CTA (`passes/pack_programs.py`), in which
-it moves 2.9 KB at an H200's 4.8 TB/s, as much as two warps of such programs do."""
+it moves 2.9 KB at an H200's 4.8 TB/s, as much as two warps of such programs do. Nor if the
+program's instructions take longer than that (`SLOTS_PER_THREAD`): 2^24 4-bit floats, 32768 programs
+of 544 a warp, take 21.7 us in two warps, 24.8 in one (H200)."""
 GATHERED_PER_THREAD = 16
 """Accesses of gathers of a thread at most where no threads meet, each an element or a run: more
 wait for each other, and for their addresses. Pooling in tiles of 512, nine gathers of f16 an
@@ -75,7 +79,9 @@ LEAST_PARTS = 4
 """Loads of parts of a tile, as what belongs to columns, that are as many as those of whole ones: a
 thread loads its columns' once for several rows, `SPREAD_BYTES_PER_THREAD` of them. Filters of four
 taps of bf16 in two, four and 8 warps: 15 x 160 x 4352 14.9, 17.9 and 23.0 us, 7 x 381 x 80 2.47,
-2.58 and 2.34, 1 x 328 x 2752 f32 3.89, 3.95 and 5.14 (H200)."""
+2.58 and 2.34, 1 x 328 x 2752 f32 3.89, 3.95 and 5.14 (H200). So where columns' numbers come of
+small reductions: fla's short convolution in tiles of 64 x 64 bf16 takes 48.1 us in four warps, 50.1
+in two, 55.8 in 8."""
 SLOTS_PER_THREAD, LEAST_COMPUTING, LEAST_PER_LANE = 512, 4, 2
 """Instructions of a thread where tiles that nobody loads are computed and reduced, and the fewest
 warps for a program of more than one, in which lanes have at least so many elements each. Integrals
@@ -168,8 +174,24 @@ def elementwise(program: ProgramFacts, lanes: int) -> Wanted | None:
         busy = max(busy, power_above(-(-loaded // (most * lanes))))
     warps = max(busy, wanted.warps)
     if program.packs_crowds and power_below(warps) == PACKED:
-        warps = 1 if program.elements <= PACKED_PER_THREAD * lanes else warps
+        is_short = program.results.slots <= SLOTS_PER_THREAD * lanes
+        warps = 1 if is_short and program.elements <= PACKED_PER_THREAD * lanes else warps
     return _held(program, wanted._replace(warps=warps), lanes)
+
+
+def reduces_parts(program: ProgramFacts, lanes: int) -> Wanted | None:
+    """What meets is little, and belongs to columns: threads have several rows, as where they load
+    as much (`_repeats_parts`)."""
+    reduced = max((prod(sizes) for sizes, _ in program.reductions.along), default=0)
+    if not reduced or program.exchanges or program.reductions.scans:
+        return None
+    parts = program.parts_loaded + program.reductions.once
+    if FEW_READ * reduced > program.elements or parts < max(LEAST_PARTS, program.rows_loaded):
+        return None
+    what = "whose columns have much"
+    return _held(
+        program, spread(program, program.bytes, SPREAD_BYTES_PER_THREAD, lanes, what), lanes
+    )
 
 
 def _repeats_parts(program: ProgramFacts) -> bool:
@@ -230,5 +252,5 @@ def _held(program: ProgramFacts, wanted: Wanted, lanes: int) -> Wanted:
     return wanted._replace(warps=max(held, wanted.warps))
 
 
-AT_ONCE: tuple[Rule, ...] = (elementwise, computed, meets_across, few_rows, rows)
+AT_ONCE: tuple[Rule, ...] = (elementwise, reduces_parts, computed, meets_across, few_rows, rows)
 """In order: the first that is for a program decides."""
