@@ -337,8 +337,8 @@ def body(lines: str, arguments: str = "%x: !tt.ptr<f32>, %n: i32") -> str:
         ),
         (body("", "%d: !tt.tensordesc<tensor<8x16xf32>>, %n: i32"), "without sizes and strides"),
         (
-            of_floats("__nv_j0f", [F32], F32),
-            "tilec has no function '__nv_j0f' for f32",
+            of_floats("__nv_tgammaf", [F32], F32),
+            "tilec has no function '__nv_tgammaf' for f32",
         ),
         (
             body(
@@ -471,3 +471,16 @@ def test_places_of_extremes(target: str) -> None:
     assert 0 <= rows[2] < 64
     others = np.arange(8) != 2
     np.testing.assert_array_equal(rows[others], x[others].argmax(axis=1))
+
+
+def test_pointers_made_of_numbers_are_numbers() -> None:
+    """Chosen, moved on by elements of two bytes, and stored; accesses by them are errors."""
+    text = (KERNELS / "addresses.ttir").read_text()
+    c = RNG.integers(-2, 3, 64).astype(np.int32)
+    a, b = (RNG.integers(-(1 << 60), 1 << 60, 64) for _ in range(2))
+    out = np.zeros(64, np.int64)
+    tilec.triton.kernel(text).on("emulator:check")[1](c, a, b, out)
+    np.testing.assert_array_equal(out, np.where(c != 0, a, b) + 2 * c)
+    text = re.sub(r"tt.ptr_to_int %m (: tensor<64x!tt.ptr<f16>>) -> .*", r"tt.load %m \1", text)
+    with pytest.raises(CompileError, match=r"'tt\.load'.*pointer that is made of a number"):
+        tilec.triton.kernel(text).on("emulator")[1](c, a, b, out)

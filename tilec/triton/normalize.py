@@ -1,7 +1,8 @@
 """Brings a kernel, as it is read, into the form that is planned and built: one block of structured
 control flow, no calls, pointers and numbers for arguments, no regions that map elements, no
-accesses by descriptor but loads and stores of rectangles, each pointer from one argument where that
-can be, no pointers cast to larger elements, and quotients of where programs begin or of groups.
+accesses by descriptor but loads and stores of rectangles, no pointers made of numbers, each pointer
+from one argument where that can be, none cast to larger elements, and quotients of where programs
+begin or of groups.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from tilec.triton.grouped_quotients import group_quotients
 from tilec.triton.inline import inline_calls
 from tilec.triton.lift import lift
 from tilec.triton.map_elementwise import expand_maps
+from tilec.triton.number_pointers import number_pointers
 from tilec.triton.pointer_choices import split_choices
 from tilec.triton.pointer_numbers import resolve_numbers
 from tilec.triton.program import Function
@@ -32,6 +34,7 @@ def normalized(function: Function, nan: frozenset[str] = frozenset()) -> Functio
     function = without_descriptors(function, nan)
     expand_descriptor_accesses(function)
     resolve_numbers(function)
+    number_pointers(function)
     split_choices(function)
     split_casts(function)
     split_quotients(function)
