@@ -71,6 +71,20 @@ def shares_of_groups(x: tl.array, y: tl.array, G: tl.const):
     tl.store(y, (row, n * G), v / tl.sum(v))
 
 
+@tilec.kernel(grid=lambda y: y.shape[0])
+def sums_of_two(a: tl.array, b: tl.array, places: tl.array, y: tl.array, D: tl.const):
+    """y[p] = a[places[p]] + b[p]."""
+    p = tl.program_id(0)
+    row = tl.load(a, (tl.load(places, p, ()), 0), D)
+    tl.store(y, (p, 0), row + tl.load(b, (p, 0), D))
+
+
+@tilec.kernel(grid=lambda y: y.shape[0])
+def doubled(x: tl.array, y: tl.array, D: tl.const):
+    p = tl.program_id(0)
+    tl.store(y, (p, 0), tl.load(x, (p, 0), D) * 2)
+
+
 def lanes(kernel: CompiledKernel) -> int:
     return kernel.threads // kernel.programs_per_cta
 
@@ -92,6 +106,9 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
         ("f32", 96, 8192, 32),
         ("f32", 128, 100000, 32),
         ("bf16", 224, 100000, 8),
+        ("bf16", 32, 100000, 4),
+        ("bf16", 32, 16896, 32),
+        ("f16", 16, 100000, 2),
         ("bf16", 256, 100000, 32),
         ("bf16", 288, 100000, 32),
         ("bf16", 256, None, 32),
@@ -108,10 +125,13 @@ def test_lanes_go_by_bytes_and_programs(
     assert lanes(demanded.compile(specs, {"N": tile}, target="sm_90a", sizes=sizes)) == 32
 
 
-def test_rows_of_single_elements_have_few_lanes_where_vectors_would_fill_a_warp() -> None:
+@pytest.mark.parametrize(("dtype", "expected"), [("f32", 8), ("bf16", 16)])
+def test_single_elements_have_as_many_lanes_as_read_a_sector(dtype: str, expected: int) -> None:
+    """Fewer than all, also where vectors would fill a warp."""
     sizes = {name: (100000, 145) for name in "xy"}
-    specs = [f"{name}:bf16[?,?;?,1]" for name in "xy"]
-    assert lanes(softmax.compile(specs, {"N": 256}, target="sm_90a", sizes=sizes)) == 8
+    specs = [f"{name}:{dtype}[?,?;?,1]" for name in "xy"]
+    tile = 128 if dtype == "f32" else 256
+    assert lanes(softmax.compile(specs, {"N": tile}, target="sm_90a", sizes=sizes)) == expected
 
 
 def test_a_call_counts_its_programs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,6 +204,24 @@ def test_groups_of_rows(
     shares_of_groups.check(x, y, 32)
     sums = x.reshape(*shape, 32).sum(2).repeat(32, 1)
     np.testing.assert_allclose(y, x / sums, rtol=1e-5)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("columns", [24, 37, 64])
+@pytest.mark.usefixtures("crowded")
+def test_rows_whose_places_are_loaded(
+    target: str, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No lanes meet, but programs wait twice; those that wait once have whole warps."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    rng = np.random.default_rng(columns)
+    count = 3 * THREADS // 8 * RESIDENT_CTAS - 5
+    a, b = (rng.standard_normal((n, columns)).astype(np.float16) for n in (50, count))
+    places, y = rng.integers(0, 50, count, dtype=np.int32), poisoned((count, columns), np.float16)
+    assert lanes(sums_of_two.compiled(a, b, places, y, 64)) < 32
+    sums_of_two.check(a, b, places, y, 64)
+    np.testing.assert_array_equal(y, a[places] + b)
+    assert lanes(doubled.compiled(b, y, 64)) == 32
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -13,8 +13,10 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.types import bit_width, element, is_tile, shape
-from tilec.hardware.sizes import VECTOR_BYTES
+from tilec.hardware.powers import power_above
+from tilec.hardware.sizes import SECTOR_BYTES, VECTOR_BYTES
 from tilec.hardware.target import Target
+from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import access_width, element_bytes
 from tilec.passes.contract import Report
@@ -23,12 +25,18 @@ from tilec.passes.programs.packing import why_alone
 from tilec.passes.programs.program_relations import have_uneven_loops
 from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
 from tilec.passes.rewriting.loops import innermost_loop
+from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import all_ops, find_ops, ops_named
 from tilec.passes.rows.stripes import count_stripes
 
 LANES = 8
 """Which read 128 bytes at once, a line, 16 bytes each. For 200000 rows of 64 f32 to 209324 of 160
-bf16 16 took 1.0 to 1.5 times as long, 4 1.0 to 1.2 times (softmax, cross-entropy, H200)."""
+bf16 16 took 1.0 to 1.5 times as long, 4 1.0 to 1.2 times (softmax, cross-entropy, H200).
+
+Shorter rows have a lane for each 16 bytes: 387480 groups of 32 f16, to i8, take 13.0 us in 4 lanes
+each, 17.3 in 8, 246007 of 32 bf16 9.2 and 12.1. Where elements come one by one, as many lanes read
+as fill a sector: 46736 rows of 53 bf16 take 6.5 us in 16, 9.3 in 8 and 14.8 in 4, 33333 of 90 5.7,
+6.1 and 9.6 (H200)."""
 MOST_BYTES, MOST_ELEMENTS = 512, 256
 """Of all that a program loads, and of its largest tile: 209324 rows of 160 bf16 take 64 us for 92
 in whole warps, 53717 of 187, which go to fp8, 15.6 for 22.8, 886948 of 128 with their weights 124
@@ -36,7 +44,8 @@ for 127; 100000 of 384 42 for 43, but 68628 of 256 with weights 22.0 for 20.7 (H
 matrices, which wait for what memory says four times each, without loads ahead: 134138 of 5 elements
 11.4 us for 19.9, 60000 of 0 to 24 7.6 for 11.2; but 60000 of which one in 256 has 768 24 for 17."""
 CROWD = 64
-"""Programs a multiprocessor: as many warps as it holds run so many side by side. Rows of 145 bf16
+"""Programs of `LANES` a multiprocessor: as many warps as it holds run so many side by side; twice
+as many of half as many lanes. Rows of 145 bf16
 take 2.4 us for 2.0 if there are 200, 3.6 for 3.5 of 4000, 4.4 for 4.8 of 8448 (softmax, H200)."""
 _OTHERS = (tile.StoreOp, tile.ReduceOp, tile.ProgramIdOp, tile.NumProgramsOp, tile.AssumeOp)
 _LOOPS = ("scf.for", "scf.while")
@@ -52,19 +61,37 @@ def choose_lanes(function: ir.Operation, target: Target, report: Report) -> None
         return
     if _fills_warp(function, target.warp_size):
         return
-    i32 = ir.IntegerType.get_signless(32)
-    if demands.programs_per_sm(function) > CROWD:
-        function.attributes[demands.LANES] = ir.IntegerAttr.get(i32, LANES)
+    lanes = _fitting_lanes(function)
+    if lanes == target.warp_size:
+        return
+    i32, crowd = ir.IntegerType.get_signless(32), CROWD * LANES // lanes
+    if demands.programs_per_sm(function) > crowd:
+        function.attributes[demands.LANES] = ir.IntegerAttr.get(i32, lanes)
         why = f"there are many programs, which load {bytes_} bytes"
-        report.add("lanes", function, str(LANES), why, lanes=LANES)
+        report.add("lanes", function, str(lanes), why, lanes=lanes)
     else:
-        function.attributes[demands.CROWD] = ir.IntegerAttr.get(i32, CROWD)
+        function.attributes[demands.CROWD] = ir.IntegerAttr.get(i32, crowd)
+
+
+def _fitting_lanes(function: ir.Operation) -> int:
+    """As many lanes as the rows of a program have accesses, `LANES` at most; more where so few read
+    no whole sector at once."""
+    facts, found = Divisibility(function), 0
+    accesses = [op.opview for op in find_ops(function, tile.LoadOp, tile.StoreOp)]
+    longest = max((prod(shape(one.tile)) for one in accesses), default=1)
+    for one in accesses:
+        if 1 < prod(shape(one.tile)) == longest:
+            width, _ = access_width(one, facts)
+            sector = SECTOR_BYTES // (width * element_bytes(one.array))
+            row = power_above(-(-longest // width))
+            found = max(found, min(row, max(LANES, sector)))
+    return found or LANES
 
 
 def _why_whole(function: ir.Operation) -> str | None:
     """What only a whole warp does, or does better; None if nothing."""
-    if not find_ops(function, tile.ReduceOp):
-        return "no lanes meet"
+    if not (find_ops(function, tile.ReduceOp) or _waits_for_places(function)):
+        return "no lanes meet, and no program waits for where its rows are"
     if demands.HOLDS_ROWS not in function.attributes and ops_named(function, _LOOPS):
         return "loops walk along rows, which may be long"
     meets_in_loop = any(map(innermost_loop, find_ops(function, tile.ReduceOp)))
@@ -80,6 +107,19 @@ def _why_whole(function: ir.Operation) -> str | None:
             if prod(shape(value)) > MOST_ELEMENTS:
                 return "its rows are long"
     return None
+
+
+def _waits_for_places(function: ir.Operation) -> bool:
+    """Whether single numbers that a program loads say where its rows are. Lanes of a warp that wait
+    twice for memory, for as many programs as share it, wait for more at once: 100001 sums of two of
+    20000 rows of 64 f16 take 8.5 us in 4 lanes each, 9.1 in 16 and 12.3 in whole warps, 9900 of
+    8890 of 84 bf16 3.5 in 16 and 4.2, 99000 rows of 64 f16 out of sequences 8.0 and 10.3; rows that
+    lie at multiples gain nothing (gated halves of 64 f16, 4.3 us in whole warps, 4.8 in 4 lanes;
+    H200)."""
+    loads = find_ops(function, tile.LoadOp)
+    rows = [op for op in loads if shape(op.opview.result)]
+    places = OpSet(op for op in loads if not shape(op.opview.result))
+    return any(op in places for row in rows for op in ops_behind(row.operands))
 
 
 def _fills_warp(function: ir.Operation, lanes: int) -> bool:
