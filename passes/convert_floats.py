@@ -17,7 +17,8 @@ Targets without FP8_CONVERT get integer arithmetic with the same results, from f
 To f8 means: to nearest even, once (from f64 and integers too), saturating to the largest finite
 number, NaN to 0x7f.
 
-Also rewritten: i32 and i64 to bf16 on targets without BF16_ARITHMETIC, where LLVM rounds twice.
+Also rewritten: i32 and i64 to bf16 on targets without BF16_ARITHMETIC, where LLVM rounds twice, and
+what is rounded and becomes an integer, in one conversion (`math/rounded_integers.py`).
 
 Does not handle: arithmetic and comparisons of 8-bit floats, constant vectors of different ones,
 other 8-bit formats (all CompileErrors). Left to LLVM, which selects them well: f32 to bf16 and f16
@@ -47,6 +48,7 @@ from tilec.passes.math.float8 import (
 )
 from tilec.passes.math.float8_types import Conversion, Float8Types
 from tilec.passes.math.kinds import BF16, F32, F64, Kind, Vocabulary
+from tilec.passes.math.rounded_integers import round_by_conversion
 from tilec.passes.math.scalar_builder import Scalar, ScalarBuilder
 from tilec.passes.rewriting.walk import ops_named
 
@@ -55,6 +57,7 @@ from tilec.passes.rewriting.walk import ops_named
 def convert_floats(module: ir.Module, context: PassContext) -> None:
     """Turns 8-bit floats into i8 and writes out their conversions."""
     vocabulary = Vocabulary(module.context)
+    round_by_conversion(module, vocabulary)
     if not context.target.supports(Feature.BF16_ARITHMETIC):
         _convert_integers_to_bf16(module, vocabulary)
     conversions = Float8Types(module.context).retype(module)
