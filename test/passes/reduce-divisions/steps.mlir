@@ -1,5 +1,6 @@
-// A loop that counts by a number from outside: quotient and remainder of that are added, and what
-// asks for the next iteration's numbers, in a branch here, takes those.
+// A loop that counts by a number from outside: quotient and remainder of that are added. What asks
+// for the next iteration's numbers, in a branch here, takes those, and what is done for the first
+// one in front of the loop those that it begins with.
 // RUN: tilec opt %s --passes reduce-divisions --target sm_90a | filecheck %s
 
 // CHECK-LABEL: func.func @steps(
@@ -17,6 +18,9 @@
 // CHECK: %[[RS:.*]] = arith.remui %[[BY]]
 // CHECK: arith.divui %[[QS]]
 // CHECK: %[[ROWS:.*]] = arith.remui %[[QS]]
+// CHECK: scf.if
+// CHECK-NEXT: "tile.assume"(%[[Q0]])
+// CHECK-NEXT: "tile.assume"(%[[R0]])
 // CHECK: scf.for {{.*}} iter_args(%[[Q:.*]] = %[[Q0]], %[[R:.*]] = %[[R0]], %{{.*}} = %[[ABOVE0]], %[[ROW:.*]] = %[[ROW0]])
 // CHECK-NOT: arith.{{div|rem|floordiv}}
 // The remainder plus that of the step, less the divisor if that is reached.
@@ -46,6 +50,13 @@ func.func @steps(%x: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, 
   %end = "tile.num_programs"() {axis = 1 : i32} : () -> index
   %n = memref.dim %x, %c0 : memref<?x?xf32, strided<[?, 1]>>
   %m = memref.dim %x, %c1 : memref<?x?xf32, strided<[?, 1]>>
+  %any = arith.cmpi slt, %first, %end : index
+  scf.if %any {
+    %fq = arith.divui %first, %n : index
+    %fr = arith.remui %first, %n : index
+    "tile.assume"(%fq) {facts = {}} : (index) -> ()
+    "tile.assume"(%fr) {facts = {}} : (index) -> ()
+  }
   scf.for %i = %first to %end step %step {
     %next = arith.addi %i, %step : index
     %there = arith.cmpi slt, %next, %end : index
@@ -62,6 +73,24 @@ func.func @steps(%x: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, 
     "tile.assume"(%r) {facts = {}} : (index) -> ()
     "tile.assume"(%row) {facts = {}} : (index) -> ()
     "tile.assume"(%above) {facts = {}} : (index) -> ()
+  }
+  return
+}
+
+// Nobody asks for the next iteration's: one division each, no two in front of the loop.
+// CHECK-LABEL: func.func @one_each(
+// CHECK-NOT: arith.divui
+// CHECK: scf.for
+// CHECK-NEXT: arith.divui
+func.func @one_each(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.index_bits = 32 : i32} {
+  %c0 = arith.constant 0 : index
+  %first = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %step = "tile.num_programs"() {axis = 0 : i32} : () -> index
+  %end = "tile.num_programs"() {axis = 1 : i32} : () -> index
+  %n = memref.dim %x, %c0 : memref<?xf32, strided<[1]>>
+  scf.for %i = %first to %end step %step {
+    %q = arith.divui %i, %n : index
+    "tile.assume"(%q) {facts = {}} : (index) -> ()
   }
   return
 }
