@@ -144,6 +144,15 @@ def add_above(x: tl.array, y: tl.array, BM: tl.const = tl.auto, BN: tl.const = t
     tl.store(y, (m, n), tl.load(x, (m, n), (BM, BN)) + tl.load(x, (m - 1, n), (BM, BN)))
 
 
+def test_turned_tiles_have_sides_alike_where_rows_begin_anywhere() -> None:
+    for dtype, columns, sides in (
+        (np.float16, 333, (32, 32)), (np.float32, 333, (32, 32)), (np.float16, 320, (32, 64)),
+    ):  # fmt: skip
+        x = np.zeros((96 if columns == 320 else 107, columns), dtype)
+        made = turn_rows.on("emulator").compiled(x, x.T.copy())
+        assert (made.constants["BM"], made.constants["BN"]) == sides
+
+
 def test_rows_whose_elements_come_one_by_one_are_long() -> None:
     """But not those of tiles that are turned, nor where tiles share rows with those above."""
     for kernel, columns, long in (

@@ -68,6 +68,8 @@ class Roles:
     """The same of what is loaded or stored in any way, with the bits that it takes on its way."""
     wants_long_rows: bool = False
     """Whether tiles had better be of few rows (`compile/moved_words.py`)."""
+    turns_torn_rows: bool = False
+    """Whether rows of one tile are columns of another and begin anywhere."""
     is_limited: bool = False
     """Whether static assertions say which constants the kernel can have."""
 
@@ -91,6 +93,7 @@ def probe(
         module.operation.walk(visit)
         words = MovedWords(kernel := find_kernel(module, None))
         roles.moved, roles.wants_long_rows = words.largest, words.wants_long_rows
+        roles.turns_torn_rows = words.turns_torn_rows
         roles.is_limited = LIMITED in kernel.attributes
     return roles
 

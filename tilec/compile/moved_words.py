@@ -25,7 +25,7 @@ class MovedWords:
     largest tile that is loaded from places apart, as a colour of pixels is. `wants_long_rows`:
     whether they come one by one since rows begin anywhere, so that tiles share sectors at the ends
     of theirs with tiles beside them, and nothing with those above, as a stencil's do, or where rows
-    of some are columns of others.
+    of some are columns of others. `turns_torn_rows`: whether they are, and begin anywhere.
     """
 
     def __init__(self, function: ir.Operation) -> None:
@@ -44,6 +44,11 @@ class MovedWords:
         """See the class."""
         is_shared = len(set(self._read)) < len(self._read)
         return self._is_torn and bool(self.alone) and not self._turns and not is_shared
+
+    @property
+    def turns_torn_rows(self) -> bool:
+        """See the class."""
+        return self._is_torn and self._turns
 
     def _see(self, view: ArrayOp) -> None:
         sizes, bits = shape(view.tile), max(8, bit_width(element(view.tile)))

@@ -35,8 +35,9 @@ bf16 16 took 1.0 to 1.5 times as long, 4 1.0 to 1.2 times (softmax, cross-entrop
 
 Shorter rows have a lane for each 16 bytes: 387480 groups of 32 f16, to i8, take 13.0 us in 4 lanes
 each, 17.3 in 8, 246007 of 32 bf16 9.2 and 12.1. Where elements come one by one, as many lanes read
-as fill a sector: 46736 rows of 53 bf16 take 6.5 us in 16, 9.3 in 8 and 14.8 in 4, 33333 of 90 5.7,
-6.1 and 9.6 (H200)."""
+as fill a sector: 46736 rows of 53 bf16 take 6.5 us in 16, 9.3 in 8 and 14.8 in 4, 60001 of 145 f16
+17.6 in 16, 26.8 in 8. Words of 4 bytes fill one in 8; 33333 rows of 90 bf16 took 5.7 in 16, 6.1 to
+6.5 in 8, 9.6 in 4 (H200)."""
 MOST_BYTES, MOST_ELEMENTS = 512, 256
 """Of all that a program loads, and of its largest tile: 209324 rows of 160 bf16 take 64 us for 92
 in whole warps, 53717 of 187, which go to fp8, 15.6 for 22.8, 886948 of 128 with their weights 124
@@ -112,10 +113,9 @@ def _why_whole(function: ir.Operation) -> str | None:
 def _waits_for_places(function: ir.Operation) -> bool:
     """Whether single numbers that a program loads say where its rows are. Lanes of a warp that wait
     twice for memory, for as many programs as share it, wait for more at once: 100001 sums of two of
-    20000 rows of 64 f16 take 8.5 us in 4 lanes each, 9.1 in 16 and 12.3 in whole warps, 9900 of
-    8890 of 84 bf16 3.5 in 16 and 4.2, 99000 rows of 64 f16 out of sequences 8.0 and 10.3; rows that
-    lie at multiples gain nothing (gated halves of 64 f16, 4.3 us in whole warps, 4.8 in 4 lanes;
-    H200)."""
+    20000 rows of 64 f16 take 8.1 us in 8 lanes each, 12.3 in whole warps, 9900 of 8890 of 84 bf16
+    3.5 and 4.2, 99000 rows of 64 f16 out of sequences 7.7 and 10.7; rows that lie at multiples gain
+    nothing (gated halves of 64 f16, 4.3 us in whole warps, 4.8 in 4 lanes; H200)."""
     loads = find_ops(function, tile.LoadOp)
     rows = [op for op in loads if shape(op.opview.result)]
     places = OpSet(op for op in loads if not shape(op.opview.result))
