@@ -16,7 +16,7 @@ than before, or than the launch has, that costs nothing.
 2. So many CTAs fit in any case, by what lives at once: one more would not, by `UNSURE` registers,
    and these have as many to spare.
 3. Else as many as leave a thread `ROOMY` registers, where a launch has no more programs. A kernel
-   for any number says up to how many programs another is faster (`FEW_PROGRAMS`).
+   for any number says up to how many programs another is faster (`suit_more`).
 
 RMS norm of 286 rows of 16384 bf16 takes 7.8 us for 8.9, cross-entropy of 10 of 256496 10.8 for
 11.7; layer norms of 130 rows of 5000 f32 3.4 for 4.1, of 20 of 8192 bf16 2.5 for 2.7, of 600 of
@@ -39,11 +39,11 @@ from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.register_pressure import most_live_registers, registers_of
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import (
-    FEW_PROGRAMS,
     MANY,
     ROOM_FOR,
     programs_per_cta,
     programs_per_sm,
+    suit_more,
 )
 from tilec.passes.rewriting.loops import innermost_loop
 from tilec.passes.rewriting.walk import all_ops, find_ops, is_of
@@ -73,10 +73,11 @@ def room_for_loads(function: ir.Operation, context: PassContext) -> None:
         ctas, programs = _roomy(live, context), programs_per_sm(function)
         why = f"launches have at most {programs} programs for each, which load much at once"
         if ctas and not programs:
-            _write(function, FEW_PROGRAMS, ctas)
+            suit_more(function, ctas)
         if not 0 < programs <= ctas:
             return
-    _write(function, ROOM_FOR, ctas)
+    i32 = ir.IntegerType.get_signless(32)
+    function.attributes[ROOM_FOR] = ir.IntegerAttr.get(i32, ctas)
     context.report.add("room", function, f"for {ctas} CTAs a multiprocessor", why, ctas=ctas)
 
 
@@ -97,10 +98,6 @@ def _ctas_with(registers: int, context: PassContext) -> int:
     most = target.threads_per_sm // threads
     counts = range(most, 0, -1)
     return next((n for n in counts if entry_registers(target, threads, n) >= registers), 0)
-
-
-def _write(function: ir.Operation, name: str, number: int) -> None:
-    function.attributes[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), number)
 
 
 def _loads_much(function: ir.Operation) -> bool:

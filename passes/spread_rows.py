@@ -23,6 +23,8 @@ reduced goes through their shared memory (`split-reductions`, distributed shared
 4. Each stripe scans its own, and combines that with what the stripes in front come to
    (`rows/scanned_stripes.py`).
 5. What is stored of a reduction, the first stripe stores.
+6. Rows that a CTA holds are spread where launches have so few programs that each has several
+   multiprocessors; a kernel for any number says that another is faster for few.
 
 Does not handle: several rows a program; rows reduced in loops or branches; kernels with effects
 beside stores, or that read what they store elsewhere. A scan and a reduction of the same elements
@@ -38,7 +40,7 @@ from tilec.dialects.def_use import of_kind
 from tilec.dialects.types import shape, with_shape
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, kernel_pass
-from tilec.passes.demands.kernels import STRIPES, stripes_of
+from tilec.passes.demands.kernels import STRIPES, stripes_of, suit_more
 from tilec.passes.rewriting.control import run_only_if
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.scalars import binary, equal
@@ -47,7 +49,7 @@ from tilec.passes.rewriting.walk import find_ops
 from tilec.passes.rows.row_edits import begin_at, move_columns
 from tilec.passes.rows.row_kernels import RowKernel, find_rows, is_row, row_axis
 from tilec.passes.rows.scanned_stripes import as_shape, gathered, scan_stripes
-from tilec.passes.rows.stripes import count_stripes
+from tilec.passes.rows.stripes import count_stripes, suits_few
 
 
 @kernel_pass(requires=Level.TILE, behind={"dissolve-windows": "rows are counted in whole arrays"})
@@ -55,6 +57,8 @@ def spread_rows(function: ir.Operation, context: PassContext) -> None:
     """Spreads rows that one CTA cannot hold over the CTAs of a cluster."""
     rows = find_rows(function)
     stripes, why = count_stripes(function, context.target, context.num_warps)
+    if suits_few(function, context.target):
+        suit_more(function, 1)
     if rows is None or stripes == stripes_of(function):
         return
     meet = bool(of_kind(rows.ops, tile.Combining))

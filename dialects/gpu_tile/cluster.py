@@ -20,11 +20,9 @@ from tilec.dialects.gpu_tile.schedule import LaunchCount
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.types import count_stripes, element, shape, show
-from tilec.hardware.target import PORTABLE_CTAS, Feature
+from tilec.hardware.sizes import PORTABLE_CTAS
+from tilec.hardware.target import Feature
 from tilec.terms.demands import CLUSTER
-
-MOST_CTAS = PORTABLE_CTAS
-"""Of a cluster of programs."""
 
 
 def cluster_shape(function: ir.Operation) -> tuple[int, int, int]:
@@ -34,8 +32,8 @@ def cluster_shape(function: ir.Operation) -> tuple[int, int, int]:
     """
     x, y, z = (*(demanded(function, CLUSTER) or ()), 1, 1, 1)[:3]
     count = x * y * z
-    if count > MOST_CTAS or count & (count - 1):
-        raise ValueError(f"a cluster has 1, 2, 4 or {MOST_CTAS} CTAs, found {x} x {y} x {z}")
+    if count > PORTABLE_CTAS or count & (count - 1):
+        raise ValueError(f"a cluster has 1, 2, 4 or {PORTABLE_CTAS} CTAs, found {x} x {y} x {z}")
     return x, y, z
 
 

@@ -10,12 +10,12 @@ from mlir import ir
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile import LaunchCount
-from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.dialects.op import TileOp
 from tilec.dialects.tile import GridAxis
 from tilec.dialects.types import is_index, number_type, shape
 from tilec.executable.grid import GRID_LIMITS
 from tilec.executable.kernel import MOST_PROGRAMS
+from tilec.hardware.sizes import MOST_CTAS
 from tilec.passes.analysis.divisibility import constant_of, static_sizes
 from tilec.passes.analysis.intervals import (
     ANYTHING,

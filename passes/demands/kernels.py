@@ -60,7 +60,7 @@ Stencils with rows of odd lengths: 4020 x 2753 f16, 42 a multiprocessor, 27.4 us
 351 bf16, 3, 5.6 for 5.2; diffusion of 37 x 149 x 25 f32, 1.4, 2.3 for 2.2 (H200)."""
 PROGRAMS_PER_SM = "tile.programs_per_sm"
 """Kernel attribute: programs a multiprocessor, rounded up, of the launches that it is compiled for;
-any number without it."""
+below 0, how many multiprocessors each program has; any number without it."""
 HOLDS_ROWS = "tile.holds_rows"
 """Kernel attribute: tiles that loops walk along rows by hold whole rows."""
 ROOM_FOR = "tile.room_for"
@@ -68,7 +68,7 @@ ROOM_FOR = "tile.room_for"
 registers that leaves; without it, as few as it makes do with."""
 FEW_PROGRAMS = "tile.few_programs"
 """Kernel attribute: programs a multiprocessor, up to which another kernel is faster, whose CTAs all
-fit at once with more registers."""
+fit at once with more registers, or share rows."""
 FEW = "tile.few"
 """Kernel attribute: launches have few programs, on each of whose rows so many CTAs may work without
 that others wait for a multiprocessor."""
@@ -167,6 +167,17 @@ def lanes_of(function: ir.Operation) -> int:
 
 def programs_per_sm(function: ir.Operation) -> int:
     """How many programs a multiprocessor has in the launches of a kernel; 0 for any number."""
+    written = _crowd(function)
+    return written if written >= 0 else 1
+
+
+def sms_per_program(function: ir.Operation) -> int:
+    """How many multiprocessors each program has in the launches of a kernel, a power of two; 1
+    where there are as many programs, or any number."""
+    return max(1, -_crowd(function))
+
+
+def _crowd(function: ir.Operation) -> int:
     written = function.attributes
     return written[PROGRAMS_PER_SM].value if PROGRAMS_PER_SM in written else 0
 
@@ -178,6 +189,14 @@ def suits_of(function: ir.Operation) -> tuple[int, int]:
     few = written[FEW_PROGRAMS].value if FEW_PROGRAMS in written else 0
     most = written[CROWD].value if CROWD in written else 0
     return max(ctas if ctas > 1 else 0, few + 1 if few else 0), most
+
+
+def suit_more(function: ir.Operation, programs: int) -> None:
+    """Says that launches of up to so many programs a multiprocessor want another kernel."""
+    written = function.attributes
+    known = written[FEW_PROGRAMS].value if FEW_PROGRAMS in written else 0
+    i32 = ir.IntegerType.get_signless(32)
+    written[FEW_PROGRAMS] = ir.IntegerAttr.get(i32, max(known, programs))
 
 
 def suit_few(function: ir.Operation) -> None:

@@ -12,10 +12,10 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects.gpu_tile import ClusterStoreOp, ClusterSyncOp
-from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.dialects.gpu_tile.role import RoleOp, ctas_per_sm, entry_registers, total_warps
 from tilec.dialects.types import bit_width, element, is_array, is_index, is_list, is_tile, shape
 from tilec.executable.kernel import TENSOR_MAP_BYTES, WORD_BYTES
+from tilec.hardware.sizes import MOST_CTAS
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import (
     Divisibility,

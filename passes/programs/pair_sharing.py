@@ -13,11 +13,12 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects.gpu_tile import ClusterMaskOp, ClusterPositionOp
-from tilec.dialects.gpu_tile.cluster import MOST_CTAS, at
+from tilec.dialects.gpu_tile.cluster import at
 from tilec.hardware.mma_shapes import PAIR
+from tilec.hardware.sizes import PORTABLE_CTAS
 from tilec.passes.rewriting.scalars import binary, i32_constant
 
-_EVEN_RANKS = sum(1 << rank for rank in range(0, MOST_CTAS, PAIR))
+_EVEN_RANKS = sum(1 << rank for rank in range(0, PORTABLE_CTAS, PAIR))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.ptx_version import newest_of_driver, printed_version, release_with, shown
-from tilec.hardware.target import PORTABLE_CTAS
+from tilec.hardware.sizes import PORTABLE_CTAS
 from tilec.runtime.cuda.argument_block import ArgumentLayout, lay_out
 from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.driver import check, cuda_error

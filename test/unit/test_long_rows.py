@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -12,8 +13,10 @@ from shares import modes
 
 import tilec
 import tilec.language as tl
+from tilec.call import jit
 from tilec.call.jit import Kernel
 from tilec.compile.source import parse_source
+from tilec.costs.machine import usual_machine
 from tilec.dialects.context import make_context
 from tilec.examples.layer_norm import layer_norm
 from tilec.examples.layer_norm import reference as normalised
@@ -21,6 +24,7 @@ from tilec.examples.running import poisoned
 from tilec.examples.softmax import reference as softmaxed
 from tilec.examples.softmax import softmax
 from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import find_target
 from tilec.passes.analysis.lifetimes import find_allocations
 
 BF16 = ml_dtypes.bfloat16
@@ -190,3 +194,21 @@ def test_stripes_that_hold_little_share_a_multiprocessor_with_more(dtype: str, c
     specs = [f"x:{dtype}[?,?:8;?:8,1]", "y:f32[?]"]
     compiled = log_sums.compile(specs, {"N": 65536}, target="sm_90a")
     assert f".minnctapersm {ctas}" in compiled.ptx
+
+
+def test_few_long_rows_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By as many CTAs as there are multiprocessors for, though one would hold them; a launch that
+    says nothing of its programs has one for each."""
+    for count, stripes in ((10, 8), (30, 4), (64, 2), (68, 1)):
+        sizes = dict.fromkeys("xy", (count, 16384))
+        specs = [f"{name}:f16[?,?:8;?:8,1]" for name in "xy"]
+        compiled = softmax.compile(specs, {"N": 16384}, target="sm_90a", sizes=sizes, at_most=True)
+        assert compiled.stripes == stripes
+    assert compiled_softmax(16384).suits[0] > 1
+    assert compiled_softmax(16384, target="sm_80").suits[0] <= compiled_softmax(8192).suits[0]
+    device = replace(usual_machine(find_target("sm_90a")), assumed=())
+    monkeypatch.setattr(jit, "machine_of", lambda *_: device)
+    x, y = rows(16384, np.float32), poisoned((PROGRAMS, 16384), np.float32)
+    run(softmax, [y], lambda there: there(x, y, N=16384))
+    np.testing.assert_allclose(y, softmaxed(x.astype(np.float64)), rtol=1e-5, atol=1e-8)
+    assert softmax.compiled(x, y, N=16384).stripes == 8

@@ -23,8 +23,8 @@ from tilec.c_source.tables import (
 )
 from tilec.executable.grid import GRID_LIMITS
 from tilec.executable.kernel import INDEX_LIMIT_32, LEFT_OUT, CompiledKernel, Parameter
-from tilec.hardware.sizes import IM2COL_CORNERS, MOST_RANK, VECTOR_BYTES
-from tilec.hardware.target import PORTABLE_CTAS, TARGETS
+from tilec.hardware.sizes import IM2COL_CORNERS, MOST_RANK, PORTABLE_CTAS, VECTOR_BYTES
+from tilec.hardware.target import TARGETS
 from tilec.runtime.cuda.argument_block import MAP_ALIGNMENT
 from tilec.runtime.cuda.kernel_launch import FIRST_EARLY_DRIVER
 from tilec.runtime.cuda.module import FIRST_TO_LOAD_LATER, STATIC_SHARED_BYTES

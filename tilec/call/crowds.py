@@ -12,6 +12,8 @@ from tilec.call.call_class import class_of_specs
 from tilec.costs.machine import Machine, usual_machine
 from tilec.executable.grid import compile_grid
 from tilec.executable.kernel import CompiledKernel, Grid
+from tilec.hardware.powers import power_below
+from tilec.hardware.sizes import PORTABLE_CTAS
 from tilec.hardware.target import Target
 from tilec.runtime.arrays import ArrayView
 
@@ -19,9 +21,9 @@ from tilec.runtime.arrays import ArrayView
 def better_suited(
     kernel: CompiledKernel, arguments: Mapping[str, Any], machine: Machine, grid: Grid | None = None
 ) -> int:
-    """The programs a multiprocessor that a kernel should be compiled for to suit a call better: of
-    `grid`, or of the kernel's rule for these arguments, arrays described. 0 where it suits the
-    call, or nothing says how many programs there are.
+    """The programs a multiprocessor that a kernel should be compiled for to suit a call better,
+    below 0 the multiprocessors a program: of `grid`, or of the kernel's rule for these arguments,
+    arrays described. 0 where it suits the call, or nothing says how many programs there are.
 
     Few programs count on devices that say themselves how many multiprocessors they have: the
     emulator runs of small arrays what a GPU runs of large ones.
@@ -34,13 +36,16 @@ def better_suited(
         grid = rule([v.shape if isinstance(v, ArrayView) else v for v in values])
     if grid is None:
         return 0
-    each = max(1, -(-prod(grid) * kernel.stripes // machine.multiprocessors))
+    ctas, all_of_them = max(1, prod(grid) * kernel.stripes), machine.multiprocessors
+    each = -(-ctas // all_of_them)
     if most and each > most:
         return most + 1
     if each >= fewest:
         return 0
-    # Roles share a multiprocessor by their number; else all have room if the most have.
-    return each if kernel.has_roles else fewest - 1
+    if kernel.has_roles:
+        return each  # of them share a multiprocessor
+    spare = min(PORTABLE_CTAS, power_below(max(1, all_of_them // ctas)))
+    return fewest - 1 if spare == 1 else -spare
 
 
 def better_suited_usual(

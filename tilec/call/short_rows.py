@@ -15,7 +15,7 @@ from math import prod
 
 from tilec.call.call_class import CallClass
 from tilec.compile.row_walks import HeldAxis, Walk
-from tilec.dialects.gpu_tile.cluster import MOST_CTAS
+from tilec.hardware.sizes import PORTABLE_CTAS
 
 LONGEST = 640
 """Elements: for such a row a tile of 1024, in two warps that meet through shared memory, takes 1.5
@@ -92,7 +92,7 @@ def ctas_of_few(
     """How many CTAs may work on each row that is kept, of so many programs; 0 where rows had better
     stay loops. `is_read_again`: loops would read them more than once."""
     longest, all_of_them = max(most for _, _, most in held), call.machine.multiprocessors
-    ctas = min(MOST_CTAS, max(1, all_of_them // max(1, programs)))
+    ctas = min(PORTABLE_CTAS, max(1, all_of_them // max(1, programs)))
     if ctas >= LEAST_SHARED:
         return ctas
     are_few = programs * longest <= call.machine.rates.kept_elements * all_of_them

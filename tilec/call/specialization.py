@@ -38,7 +38,8 @@ class Specialization:
     """Array and scalar parameters in the kernel's order, constants by name, width of indices.
 
     `call`: the class of sizes that tiles are chosen for; None where there is nothing to choose, or
-    nothing known of sizes. `programs_per_sm`: of the calls, 0 for any number.
+    nothing known of sizes. `programs_per_sm`: of the calls, below 0 how many multiprocessors each
+    program has, 0 for any number.
     """
 
     parameters: tuple[Parameter, ...]

@@ -25,7 +25,7 @@ from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import Indexed, index_run
 from tilec.passes.analysis.vector_width import contiguous_dim
-from tilec.passes.demands.kernels import MANY, few_of, programs_per_sm
+from tilec.passes.demands.kernels import MANY, few_of, programs_per_sm, sms_per_program
 from tilec.passes.layouts.components import depth_factor
 from tilec.passes.layouts.op_costs import combining_slots, issue_slots
 from tilec.passes.layouts.product_rows import keeps_rows, reduces_columns, reduces_rhs
@@ -358,7 +358,8 @@ class ProgramFacts:
 def facts_of(function: ir.Operation, target: Target) -> ProgramFacts:
     """Says what a program of a kernel does."""
     stripes = count_stripes(function, target, 1)[0]
-    program = ProgramFacts(function, stripes, bool(few_of(function)))
+    shared = stripes > 1 and sms_per_program(function) > 1
+    program = ProgramFacts(function, stripes, shared or bool(few_of(function)))
     program.is_crowded = programs_per_sm(function) > MANY
     for op in all_ops(function):
         program.results.see(op)

@@ -38,6 +38,10 @@ the widest first, which leaves fewest accesses to one bank."""
 SWIZZLED_ROWS = 8
 """After so many rows a swizzle repeats: buffers begin, and parts of a tile may, where one does."""
 
+PORTABLE_CTAS = 8
+"""CTAs of a cluster that every GPU with clusters has room for; what has more a launch asks for by
+an attribute (PTX ISA 9.0, ".reqnctapercluster"; CUDA C++ Programming Guide, "Thread Block
+Clusters")."""
 MOST_RANK = 5
 """Dimensions of a tensor map (CUDA driver API, cuTensorMapEncodeTiled)."""
 MOST_BOX = 256

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
 
-from tilec.hardware.sizes import REGISTERS
+from tilec.hardware.sizes import PORTABLE_CTAS, REGISTERS
 from tilec.messages.mistakes import mistake
 from tilec.messages.names import did_you_mean
 
@@ -109,11 +109,6 @@ class Speed:
     fma_flops: int
     f64_flops: int
     groups: Groups = Groups()
-
-
-PORTABLE_CTAS = 8
-"""CTAs of a cluster that every GPU with clusters has room for; what has more a launch asks for by
-an attribute (CUDA C++ Programming Guide, "Thread Block Clusters")."""
 
 
 @dataclass(frozen=True)
