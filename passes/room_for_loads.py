@@ -82,9 +82,11 @@ def room_for_loads(function: ir.Operation, context: PassContext) -> None:
 
 
 def _fitting(live: int, context: PassContext) -> int:
-    """How many CTAs fit for certain, and no more do; 0 where that is not certain."""
+    """How many CTAs fit for certain, and no more do, by their registers; 0 where that is not
+    certain."""
     ctas = _ctas_with(live + UNSURE, context)
-    return ctas if ctas and ctas == _ctas_with(live - UNSURE, context) else 0
+    is_certain = ctas == _ctas_with(live - UNSURE, context) < _ctas_with(1, context)
+    return ctas if is_certain else 0
 
 
 def _roomy(live: int, context: PassContext) -> int:
