@@ -15,7 +15,7 @@ from tilec.dialects.tile import GridAxis
 from tilec.dialects.types import is_index, number_type, shape
 from tilec.executable.grid import GRID_LIMITS
 from tilec.executable.kernel import MOST_PROGRAMS
-from tilec.hardware.sizes import MOST_CTAS
+from tilec.hardware.sizes import PORTABLE_CTAS
 from tilec.passes.analysis.divisibility import constant_of, static_sizes
 from tilec.passes.analysis.intervals import (
     ANYTHING,
@@ -169,7 +169,7 @@ def _few(view: object) -> Interval | None:
     """The interval of an op's result, where that counts CTAs beside this one, or bytes in front of
     a row."""
     if isinstance(view, gpu_tile.ClusterPositionOp):
-        return 0, MOST_CTAS - 1
+        return 0, PORTABLE_CTAS - 1
     if isinstance(view, gpu_tile.ProgramInCtaOp):
         return 0, MOST_PER_CTA - 1
     if isinstance(view, gpu_tile.NumProgramsInCtaOp):

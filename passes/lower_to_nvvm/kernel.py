@@ -15,7 +15,7 @@ from tilec.dialects.gpu_tile import ClusterStoreOp, ClusterSyncOp
 from tilec.dialects.gpu_tile.role import RoleOp, ctas_per_sm, entry_registers, total_warps
 from tilec.dialects.types import bit_width, element, is_array, is_index, is_list, is_tile, shape
 from tilec.executable.kernel import TENSOR_MAP_BYTES, WORD_BYTES
-from tilec.hardware.sizes import MOST_CTAS
+from tilec.hardware.sizes import PORTABLE_CTAS
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import (
     Divisibility,
@@ -133,7 +133,7 @@ def checked_cluster(function: ir.Operation, context: PassContext) -> tuple[int, 
     """The programs of a kernel's clusters, or the stripes of each program that meet. CompileError
     where there are none of that shape."""
     cluster = demanded_cluster(function)
-    most = MOST_CTAS
+    most = PORTABLE_CTAS
     if find_ops(function, ClusterSyncOp):
         cluster = cluster[0] * stripes_of(function), *cluster[1:]
         most = context.target.ctas_per_cluster

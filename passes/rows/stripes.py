@@ -82,13 +82,18 @@ def suits_few(function: ir.Operation, target: Target) -> bool:
     if rows is None or programs_per_sm(function) or few_of(function):
         return False
     meets = bool(of_kind(rows.ops, tile.Combining)) and _words(rows) >= LEAST_SHARED
-    return meets and _why_alone(function, rows, PORTABLE_CTAS, target) is None
+    return meets and _why_alone(function, rows, 2, target) is None
 
 
 def _spare(function: ir.Operation, rows: RowKernel) -> int:
     """How many CTAs may share each of a few long rows; 0 where these are not few, or not long."""
     spare = sms_per_program(function)
     return spare if spare > 1 and _words(rows) >= LEAST_SHARED else 0
+
+
+def _divides(rows: RowKernel, stripes: int) -> bool:
+    """Whether each stripe of a row begins where a sector does, of elements of a byte, too."""
+    return rows.size % (stripes * SECTOR_BYTES) == 0
 
 
 def _words(rows: RowKernel) -> int:
@@ -99,6 +104,8 @@ def _words(rows: RowKernel) -> int:
 def _stripes_that_meet(rows: RowKernel, few: int) -> tuple[int, str]:
     size, stripes = _words(rows), 1
     while 2 * stripes <= few and 2 * stripes * LEAST_STRIPE <= size:
+        if size <= LONGEST_ROW and not _divides(rows, 2 * stripes):
+            break
         stripes *= 2
     if size <= LONGEST_ROW and few:
         return stripes, f"there are few programs, of {size} words each"
@@ -124,7 +131,7 @@ def _why_alone(function: ir.Operation, rows: RowKernel, stripes: int, target: Ta
         return f"{target.name} has no clusters"
     if is_in_line(function):
         return "the author shares programs among CTAs in another way"
-    if rows.size % (stripes * SECTOR_BYTES):
+    if not _divides(rows, stripes):
         return f"{rows.size} elements are no multiple of {stripes * SECTOR_BYTES}"
     if any(row_axis(access, rows.size) is None for access in rows.accesses):
         return "its elements are no neighbours in memory"
