@@ -46,7 +46,8 @@ class BarrierInitOp(Op, name="barrier_init", needs=Feature.MBARRIER, in_cta=True
     """A ring of `slots` barriers; a phase of each completes after `count` arrivals and all
     announced bytes.
 
-    One thread makes them: a `fence` of kind "barrier_init" and a sync stand before the first use.
+    A thread of each warp makes some: a `fence` of kind "barrier_init" and a sync stand before the
+    first use.
     `options.offset` (bytes of shared memory) is filled in by allocate-shared.
 
     Example:

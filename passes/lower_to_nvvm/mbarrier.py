@@ -1,5 +1,5 @@
-"""Lowers mbarriers: made by one thread, arrived at per thread, warp or warpgroup, waited for in a
-loop.
+"""Lowers mbarriers: made by a lane of each warp, arrived at per thread, warp or warpgroup, waited
+for in a loop.
 
 PTX ISA 9.0, "mbarrier": arriving releases, a successful wait acquires, both in the CTA's scope
 unless other CTAs of the cluster arrive. Relaxed ones came with 8.6; for an older version they
@@ -30,12 +30,25 @@ RELAXED = FORMS["mbarrier.try_wait"]["relaxed"]
 
 
 def lower_init(op: gpu_tile.BarrierInitOp, state: Lowering) -> None:
-    """Lowers to an mbarrier.init of every slot."""
+    """Lowers to an mbarrier.init of every slot, by one lane of each warp in turn.
+
+    A warp makes one after the other, whichever lanes ask (SYNCS.EXCH takes one address). Four rings
+    of eleven slots are 88, as many as a program of a few turns has instructions.
+    """
     barriers = Barriers(state.i32_constant(op.options["offset"]), op.slots)
     state.values[op.result] = barriers
-    for slot in range(op.slots):
-        pointer = one_barrier(barriers, state.i32_constant(slot), state)
-        issue_once(f"mbarrier.init.shared::cta.b64 [$0], {op.count};", ["r"], [pointer], state)
+    text = f"mbarrier.init.shared::cta.b64 [$0], {op.count};"
+    lanes = state.context.target.warp_size
+    warps = 1 if state.in_role else state.num_threads // lanes
+    for done in range(0, op.slots, warps):
+        if warps == 1:
+            pointer = one_barrier(barriers, state.i32_constant(done), state)
+            issue_once(text, ["r"], [pointer], state)
+            continue
+        slot = state.arith("addi", state.warp(), done)
+        is_slot = compare("ult", slot, state.i32_constant(op.slots))
+        guard = state.arith("andi", _first_of(lanes, state), is_slot)
+        inline_asm(text, ["r"], [one_barrier(barriers, slot, state)], [], guard=guard)
 
 
 def lower_expect(op: gpu_tile.BarrierExpectOp, state: Lowering) -> None:
