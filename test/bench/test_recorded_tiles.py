@@ -43,6 +43,7 @@ MOST_LOST = {
     "matmul": (1.03, 1.1),
     "updated_product": (1.12, 1.25),
     "losses": (1.06, 1.11),
+    "recurrence": (1.09, 1.1),  # timed when decays were asked for late, most in short chunks
 }
 USUALLY_LOST = (1.04, 1.1)
 """Of the best tile's time: in the mean of a kernel's cases, and in any of them."""

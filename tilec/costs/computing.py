@@ -9,7 +9,7 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op
+from tilec.dialects.def_use import defining_op, of_kind
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.hardware.sizes import WORD_BITS
@@ -73,10 +73,13 @@ def source_of(operand: ir.Value) -> Source | None:
 
 
 def is_used_twice(load: tile.LoadOp | tile.GatherOp) -> bool:
-    """Whether a loaded tile is an operand of dots and used in registers, too."""
+    """Whether a loaded tile is an operand of dots and used in registers, too, but for computing a
+    left operand, which comes from the same buffer (`passes/dots/computed_lhs.py`)."""
     users = list(_users(load.result))
     dots = [user for user in users if isinstance(user.opview, tile.DotOp)]
-    return 0 < len(dots) < len(users)
+    beside = of_kind(load.operation.block.operations, tile.DotOp)
+    lhs = [op for dot in beside for op in preparing(dot.operation, dot.lhs)]
+    return bool(dots) and any(user not in (*dots, *lhs) for user in users)
 
 
 def _users(value: ir.Value) -> Iterator[ir.Operation]:

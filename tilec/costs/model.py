@@ -355,8 +355,11 @@ def _in_order(loop: LoopWork, units: Mapping[str, float], work: Work, rates: Rat
     if loop.is_rotated:
         between = loop.waiting_products * rates.between_products
         return max(longest, turns) + between + _handing(loop, work, rates)
-    # Others compute, or multiply, while a group of warps waits for its products.
-    waited = loop.waiting_products * rates.waited_products / _groups(loop, work)
+    # Others compute, or multiply, while a group of warps waits for its products; but they keep
+    # step, and a group by itself is done sooner.
+    groups = _groups(loop, work)
+    each = rates.waited_alone if groups == 1 else rates.waited_products / groups
+    waited = loop.waiting_products * each
     return max(longest, turns + waited + _handing(loop, work, rates))
 
 

@@ -86,8 +86,9 @@ class Rates:
     clock. `between_products`: clocks from the last product to the first instruction that reads its
     sums, and from the last of those to the next product, where the last product runs under the next
     iteration's work; `waited_products`: the same where all end in their iteration, and other groups
-    of warps work meanwhile. `overlap`: how much each further group of
-    four warps brings products and computing to lie under each other, 0 for not at all.
+    of warps work meanwhile, `waited_alone` where there is one group. `overlap`: how much each
+    further group of four warps brings products and computing to lie under each other, 0 for not at
+    all.
     `handed_on`: clocks for each element that warps compute for others, which multiply it, too.
     `straggling`: rounds of programs after which it no longer matters that these differ in length
     (of at most two a multiprocessor the lengths themselves say it).
@@ -164,6 +165,7 @@ class Rates:
     functions: float
     between_products: float
     waited_products: float
+    waited_alone: float
     overlap: float
     handed_on: float
     straggling: float

@@ -22,6 +22,9 @@ CUDA C++ Programming Guide states. `waited_products` fits the recurrences among 
 timings of gradients of attention (`gradients-h200-2026-11-28.json`): query_gradients of 4096, 64
 elements, take 3198 clocks an iteration of 128 x 128, of which multiplying takes 1745 and computing
 1024, and 3113 of 192 x 96 (1964 and 1152), so that two groups of warps hide nothing but waits.
+`waited_alone`: retention of 64 elements takes 1257 clocks a chunk of 64 x 32 and 1576 of 64 x 64
+(544 and 810 of work), and 3168 of 128 x 32 (1596) by two groups. `clustered` of 16: an H200 holds
+seven such clusters (cuOccupancyMaxActiveClusters).
 With `shared_gain` clusters of two were chosen for 18 of the 173 products that were timed in such
 and without, none of them slower for it; with 1.05 for 28, of which six were, by up to 15 %.
 With `between_gain`, of 176 products that were timed in three plain tiles or more the one taken is
@@ -115,10 +118,11 @@ RATES = Rates(
     kept_elements=8192,
     contention=0.035,
     lockstep_rounds=15,
-    clustered={4: 0.91, 8: 0.85, 16: 0.0},
+    clustered={4: 0.91, 8: 0.85, 16: 0.85},
     functions=16,
     between_products=171,
     waited_products=1000,
+    waited_alone=370,
     overlap=0.34,
     handed_on=0.2,
     straggling=1.9,
