@@ -38,8 +38,8 @@ RAGGED = range(-4, 5)
 likely: whether they take a round more is not known before the run."""
 EVENLY_IDLE = 4
 """One multiprocessor of so many may idle where clusters are dealt evenly. bf16 45 x 5056 x 15232 by
-80 CTAs in clusters of four takes 49.8 us (43.6 if those were even, 49.0 if not), fp8 32 x 9888 x
-12544 by 80, 92 and 104 CTAs 40.5, 36.4 and 33.9 (34.1, 34.0 and 33.7; 38.4, 37.3 and 36.1; H200)."""
+80 CTAs in clusters of four takes 49.8 us (43.6 if those were even, 49.0 if not), e4m3 32 x 9888 x
+12544 by 80, 92 and 104 CTAs 40.5, 36.4 and 33.9 (34.1, 34.0, 33.7 and 38.4, 37.3, 36.1; H200)."""
 
 
 @dataclass(frozen=True)
