@@ -26,7 +26,7 @@ BF16 = ml_dtypes.bfloat16
 @pytest.mark.parametrize(
     ("paired", "keys", "how"),
     [
-        (Paired(True, HELD), 170, {"causal": False, "cap": 5.0}),
+        (Paired(True, HELD), 170, {"causal": False}),
         (Paired(True, HELD), 133, {"causal": True}),
         (Paired(False, HELD), 133, {"causal": True, "window": 50}),
         (Paired(False, WIDE), 133, {"causal": True}),
@@ -54,6 +54,18 @@ def test_one_kernel(
     for one, exact in zip(found[:3], right, strict=False):
         assert error(one[0], exact) < 1.5e-2
     assert error(found[3], right[3]) < 1.5e-2
+
+
+@pytest.mark.parametrize("how", [{"cap": 5.0}, {"dropout": 0.1, "seed": 3}], ids=str)
+def test_what_takes_more_registers(how: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gradient_launch, "paired", lambda *_: Paired(True, HELD))
+    rng = np.random.default_rng(3)
+    q, k, v, do = (rng.standard_normal((1, 1, 20, 16)).astype(BF16) for _ in range(4))
+    logs, how = np.full(q.shape[:3], np.nan, np.float32), {**how, "device": "emulator"}
+    out = tilec.ops.attention(q, k, v, logs=logs, **how)
+    launched = launches(monkeypatch)
+    tilec.ops.attention_gradients(do, q, k, v, out, logs, **how)
+    assert launched == ["query_gradients", "key_gradients"]
 
 
 def test_when() -> None:

@@ -130,7 +130,8 @@ def _heads_at_once(call: Call, plan: Plan) -> int:
 
 
 def _paired(call: Call, plan: Plan) -> Paired | None:
-    if PACKED in call.views:
+    # A cap's slope, and dropout's numbers, want more registers than such a program has left.
+    if PACKED in call.views or {plan.numbers[n] for n in ("cap", "dropout")} != {None}:
         return None
     machine = machine_of(call.device, target_of(call.device))
     window = plan.numbers["window"]
