@@ -96,3 +96,50 @@ def test_numbers_that_may_be_negative_stay() -> None:
     plan = tilec.triton.kernel(text).plan()
     names = [op.name for op in plan.function.blocks[0].ops]
     assert "arith.shrsi" not in names
+
+
+WRAPPED = """
+module {
+  tt.func public @wrapped(%x: !tt.ptr<f32>, %out: !tt.ptr<f32>, %n: i32) {
+    %c64 = arith.constant 64 : i32
+    %pid = tt.get_program_id x : i32
+    %at = arith.muli %pid, %c64 : i32
+    %i = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+    %s = tt.splat %at : i32 -> tensor<64xi32>
+    %e = arith.addi %s, %i : tensor<64xi32>
+    %ns = tt.splat %n : i32 -> tensor<64xi32>
+    %inside = arith.cmpi slt, %e, LIMIT : tensor<64xi32>
+    %r = arith.remsi %e, %ns : tensor<64xi32>
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+    %q = tt.addptr %p, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+    %v = tt.load %q : tensor<64x!tt.ptr<f32>>
+    %o = tt.splat %out : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+    %w = tt.addptr %o, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+    tt.store %w, %v, %inside : tensor<64x!tt.ptr<f32>>
+    tt.return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("limit", "is_raised"), [("%ns", True), ("%s", False)])
+def test_a_place_that_the_mask_keeps_inside_does_not_wrap(limit: str, is_raised: bool) -> None:
+    kernel = tilec.triton.kernel(WRAPPED.replace("LIMIT", limit)).on("emulator:check")
+    assert (not kernel.plan().kept) is is_raised
+    x = RNG.standard_normal(100).astype(np.float32)
+    out = np.zeros(100, np.float32)
+    kernel[2](x, out, 100)
+    np.testing.assert_array_equal(out, x if is_raised else 0 * x)
+
+
+def test_a_tile_that_is_no_longer_than_the_limit_does_not_wrap() -> None:
+    text = WRAPPED.replace("%at = arith.muli %pid, %c64", "%at = arith.muli %pid, %pid")
+    text = text.replace(
+        "%s = tt.splat %at : i32 -> tensor<64xi32>", "%s = arith.subi %i, %i : tensor<64xi32>"
+    )
+    text = text.replace(
+        "%ns = tt.splat %n : i32 -> tensor<64xi32>",
+        "%ns = arith.constant dense<64> : tensor<64xi32>",
+    )
+    text = text.replace(", %inside : tensor", " : tensor").replace("LIMIT", "%ns")
+    assert not tilec.triton.kernel(text).plan().kept

@@ -10,8 +10,8 @@ at such places are neighbours (`passes/analysis/index_runs.py`), as when rows ar
 or put into pages. The elements have to be 0 or more, as far as they are exact; what n and the
 beginning are multiples of, arguments say (`tt.divisibility`), which every launch makes sure of.
 
-A remainder whose quotient nobody asks for is one that wraps (`demanded.py`), and stays. Does not
-handle divisors that are tiles.
+A remainder of a range that the divisor is no less than is the range. Another whose quotient nobody
+asks for is one that wraps (`demanded.py`), and stays. Does not handle divisors that are tiles.
 """
 
 from __future__ import annotations
@@ -62,6 +62,9 @@ class _Groups:
             for region in op.regions:
                 self.block(region, found)
             is_tile = bool(op.results) and op.results[0].type.shape is not None
+            if is_tile and op.name == "arith.remsi" and self._is_below(*op.operands):
+                found[op.result] = op.operands[0]
+                continue
             width = self._width(op) if is_tile and op.name in ("arith.divsi", "arith.remsi") else 1
             if width == 1:
                 ops.append(op)
@@ -74,6 +77,20 @@ class _Groups:
         block.ops = ops
         for op in ops:
             op.block = block
+
+    def _is_below(self, dividend: Value, divisor: Value) -> bool:
+        """Whether each element is known to be 0 or more and less than the divisor, by the tile's
+        size."""
+        form, limit = map(self.forms.integer, (dividend, divisor))
+        if form is None or limit is None or limit.constant is None:
+            return False
+        least, most = 0, limit.constant
+        for monomial, n in form.terms.items():
+            if monomial and [s.kind for s in monomial] != ["coordinate"]:
+                return False
+            end = n * ((dividend.type.shape or ())[monomial[0].axis] - 1) if monomial else n
+            least, most = least + min(0, end), most - max(0, end)
+        return least >= 0 and most > 0
 
     def _width(self, op: Op) -> int:
         """Elements of a group; 1 of what stays as it is."""

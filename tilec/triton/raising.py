@@ -91,7 +91,7 @@ class Raising:
             raise NotRaised("a part of the mask compares no coordinates")
         shape = op.operands[0].type.shape or ()
         positive = [p for t in positive for p in self.guards.without_minima(op, t, shape)]
-        offset, wrapped = self._unwrapped(op, offset)
+        offset, wrapped = self._unwrapped(op, offset, positive)
         work = _Work(
             shape,
             without_size_one(offset, shape),
@@ -131,18 +131,23 @@ class Raising:
         except NotRaised as why:
             raise op.error(str(why)) from None
 
-    def _unwrapped(self, op: Op, offset: Polynomial) -> tuple[Polynomial, list[Polynomial]]:
-        """An address without wraps, and the bounds that they stand for."""
+    def _unwrapped(
+        self, op: Op, offset: Polynomial, positive: list[Polynomial]
+    ) -> tuple[Polynomial, list[Polynomial]]:
+        """An address without wraps, and the bounds that they stand for. A coordinate that the mask
+        keeps below the limit does not wrap where anything is accessed."""
         new: dict[Symbol, Polynomial] = {}
         bounds = []
         for symbol in offset.symbols:
             if symbol.kind != "wrapped":
                 continue
             wrap = self.forms.wraps[symbol]
+            inside, new[symbol] = wrap.limit - wrap.exact, wrap.exact
+            if inside in positive and self.signs.of(wrap.exact):
+                continue
             if op.name != "tt.load" or not self.demands.needs_only(op.result, symbol.axis, wrap):
                 raise NotRaised("a coordinate wraps or is clamped, and its elements are needed")
-            new[symbol] = wrap.exact
-            bounds.append(wrap.limit - wrap.exact)
+            bounds.append(inside)
         return offset.replaced(new), bounds
 
     def _axes(self, work: _Work) -> None:
