@@ -84,11 +84,17 @@ def test_rows_of_any_length_are_right(target: str) -> None:
     assert "4-byte stores" in report
 
 
-def test_a_remainder_alone_stays() -> None:
-    text = joined(SIXTEEN).replace("arith.divsi %e, %by", "arith.subi %e, %by")
-    plan = tilec.triton.kernel(text).plan()
-    names = [op.name for op in plan.function.blocks[0].ops]
-    assert "arith.shrsi" not in names
+def test_a_remainder_alone_wraps_and_is_one_of_groups(target: str) -> None:
+    text = joined(SIXTEEN).replace("arith.divsi %e, %by", "arith.subi %e, %e")
+    kernel = tilec.triton.kernel(text)
+    assert all(op.name != "arith.shrsi" for op in kernel.plan().function.blocks[0].ops)
+    x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    given = (x, out, 48, 64, 0, 64)
+    report = kernel.report(*given, grid=(1,))
+    assert "16-byte stores (neighbours in memory and in registers)" in report
+    kernel.on("emulator")[1](*given)
+    assert set(out[:16]) <= {*x[:16], *x[48:]}
+    np.testing.assert_array_equal(out[16:], [*x[16:48], *[0] * 16])
 
 
 def test_numbers_that_may_be_negative_stay() -> None:

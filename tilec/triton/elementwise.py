@@ -11,6 +11,7 @@ from tilec.dialects.tile import InlinePtxOp
 from tilec.passes.math.exponential import LOG2_E
 from tilec.terms.dtypes import BY_MLIR, ELEMENT_BYTES, f32
 from tilec.triton.build import Builder
+from tilec.triton.grouped_quotients import GROUP
 from tilec.triton.program import Op, Type, Value
 
 Rule = Callable[[Builder, Op, Any], None]
@@ -104,6 +105,21 @@ def _constant(builder: Builder, op: Op, build: Any) -> None:
 def _selected(builder: Builder, op: Op, build: Any) -> None:
     if op.result.type.pointee is None:
         _made(builder, op, op.name)
+
+
+def _remainder(builder: Builder, op: Op, build: Any) -> None:
+    """By groups, where neighbours stay neighbours (`grouped_quotients.py`)."""
+    if GROUP not in op.attributes:
+        _same(builder, op, build)
+        return
+    bits, kind = op.number(GROUP), builder.type(op.result.type)
+    value, divisor = map(builder.get, op.operands)
+    shift, last = builder.constant(bits, kind), builder.constant((1 << bits) - 1, kind)
+    group, groups = (builder.op("arith.shrsi", kind, v, shift) for v in (value, divisor))
+    group = builder.op("arith.remsi", kind, group, groups)
+    start = builder.op("arith.muli", kind, group, builder.constant(1 << bits, kind))
+    place = builder.op("arith.andi", kind, value, last)
+    builder.set(op, builder.op("arith.addi", kind, start, place))
 
 
 def _compared(builder: Builder, op: Op, build: Any) -> None:
@@ -213,6 +229,7 @@ RULES: dict[str, Rule] = {
     "arith.cmpi": _compared,
     "arith.cmpf": _compared,
     "arith.divf": _divided,
+    "arith.remsi": _remainder,
     "tt.precise_divf": _divided,
     "tt.precise_sqrt": lambda builder, op, build: _made(builder, op, "math.sqrt"),
     "tt.bitcast": _bit_cast,

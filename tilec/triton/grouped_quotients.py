@@ -11,7 +11,8 @@ or put into pages. The elements have to be 0 or more, as far as they are exact; 
 beginning are multiples of, arguments say (`tt.divisibility`), which every launch makes sure of.
 
 A remainder of a range that the divisor is no less than is the range. Another whose quotient nobody
-asks for is one that wraps (`demanded.py`), and stays. Does not handle divisors that are tiles.
+asks for is one that wraps (`demanded.py`): it gets the attribute GROUP, and is written so where it
+is built (`elementwise.py`). Does not handle divisors that are tiles.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from tilec.triton.polynomial import Monomial
 from tilec.triton.program import Block, Function, Op, Type, Value, defining, replace_values, walk
 from tilec.triton.signs import Signs
 
+GROUP = "tilec.group"
+"""How many bits the place in a group has."""
 _MOVES = ("arith.extsi", "tt.expand_dims", "tt.broadcast")
 """What elements may go through in front of the division."""
 _ANY = 1 << 30
@@ -66,10 +69,13 @@ class _Groups:
                 found[op.result] = op.operands[0]
                 continue
             width = self._width(op) if is_tile and op.name in ("arith.divsi", "arith.remsi") else 1
-            if width == 1:
+            bits = width.bit_length() - 1
+            if bits and op.operands[0] not in self.quotients:
+                op.attributes[GROUP] = f"{bits} : i32"
+            if not bits or op.operands[0] not in self.quotients:
                 ops.append(op)
                 continue
-            made = _Division(op, width.bit_length() - 1)
+            made = _Division(op, bits)
             found[op.result] = made.result()
             ops += made.ops
             if op.name == "arith.remsi":
@@ -96,7 +102,7 @@ class _Groups:
         """Elements of a group; 1 of what stays as it is."""
         dividend, divisor = op.operands
         splat = defining(divisor, "tt.splat")
-        if dividend not in self.quotients or not (splat or defining(divisor, "arith.constant")):
+        if not splat and not defining(divisor, "arith.constant"):
             return 1
         return gcd(self._steps(dividend), self._divisor(splat.operands[0] if splat else divisor))
 
