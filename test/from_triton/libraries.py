@@ -44,6 +44,7 @@ LIBRARIES = (
     "sage",
     "flash_attention",
     "recommenders",
+    "vllm",
 )
 """Modules of `library_calls`."""
 PRELOAD = ["library_launches", "tilec.triton.takeover.hooks", "torch._dynamo"]

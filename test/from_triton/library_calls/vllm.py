@@ -6,6 +6,7 @@ import importlib
 import logging
 import sys
 import types
+from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,24 @@ def prepare(folder: Path) -> None:
         parts = ["vllm", *name.split(".")]
         for count in range(1, len(parts) + 1):
             bare_package(".".join(parts[:count]), folder.joinpath(*parts[:count]))
+    capability = namedtuple("DeviceCapability", "major minor")
     platform = {
         **dict.fromkeys(("is_rocm", "is_xpu", "is_cpu"), False),
         **dict.fromkeys(("is_cuda", "is_cuda_alike", "has_device_capability"), True),
         "is_arch_support_pdl": False, "is_device_capability_family": False,
-        "fp8_dtype": torch.float8_e4m3fn, "get_device_capability": (9, 0),
+        "fp8_dtype": torch.float8_e4m3fn, "get_device_capability": capability(9, 0),
+        "is_device_capability": False,
     }  # fmt: skip
     answers = {name: lambda *_, answer=answer: answer for name, answer in platform.items()}
     stand_in("vllm.platforms", current_platform=types.SimpleNamespace(**answers))
+    stand_in("vllm.platforms.interface", DeviceCapability=capability)
+    stand_in("vllm._custom_ops")
+    sys.modules["vllm"]._custom_ops = sys.modules["vllm._custom_ops"]  # type: ignore[attr-defined]
+    stand_in("vllm.utils.torch_utils", is_torch_equal_or_newer=lambda version: True)
+    stand_in("vllm.utils.platform_utils", num_compute_units=lambda *_: 132,
+             get_device_name_as_file_name=lambda: "any")  # fmt: skip
+    stand_in("vllm.utils.mem_utils", get_max_shared_memory_bytes=lambda *_: 232448)
+    stand_in("vllm.utils.nccl", pin_nccl_env=None)
     libdevice = importlib.import_module("triton.language.extra.libdevice")
     extra = {"tldevice": libdevice, "HAS_TRITON": True, "LOG2E": 1.4426950408889634}
     stand_in("vllm.triton_utils", tl=tl, triton=triton, **extra)
@@ -83,8 +94,8 @@ class Pages:
 
 def _decode(h: int, hk: int, dims: tuple[int, int], small: int) -> Any:
     def call(draw: Draw) -> None:
-        heads = draw.size(small, h)
-        one, splits = Pages(draw, hk, dims), draw.size(4, 8)
+        heads, kept = draw.size((small, max(1, small * hk // h)), (h, hk))
+        one, splits = Pages(draw, kept, dims), draw.size(4, 8)
         q = draw.normal(one.b, heads, dims[0], dtype=torch.float16)
         o = draw.normal(one.b, heads, dims[1], dtype=torch.float16)
         lse = torch.empty(one.b, heads, dtype=torch.float16, device=draw.device)
@@ -119,12 +130,6 @@ def sampling(draw: Draw) -> None:
     _of(f"{SAMPLE}.min_p").apply_min_p(logits.clone(), rows, draw.uniform(b, high=0.1))
     seeds, at = draw.integers(10**9, b), draw.integers(longest, b)
     gumbel.gumbel_sample(logits.clone(), rows, temperature, seeds, at, True, False)
-
-
-def log_probabilities(draw: Draw) -> None:
-    b, words = draw.size((5, 3000), (256, 128256))
-    logits = draw.normal(b, words, dtype=torch.float32)
-    _of(f"{SAMPLE}.logprob").compute_token_logprobs(logits, draw.integers(words, b, 6))
 
 
 def invariant(draw: Draw) -> None:
@@ -185,7 +190,6 @@ CALLS = {
     "decode_latent": _decode(64, 1, (576, 512), 4),
     "merged_states": merged_states,
     "sampling": sampling,
-    "log_probabilities": log_probabilities,
     "invariant": invariant,
     "int4_weights": int4_weights,
     "chunked_scan": chunked_scan,
