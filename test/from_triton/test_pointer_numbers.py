@@ -7,7 +7,11 @@ import pytest
 
 import tilec.triton
 from tilec.messages.diagnostics import CompileError
+from tilec.runtime.arrays import CUDA, HOST, ArrayView
 from tilec.runtime.errors import ArgumentError
+from tilec.triton.memory_of import with_one_device
+
+HOST0 = HOST, 0
 
 
 def weighted(ask: str) -> str:
@@ -55,6 +59,13 @@ def test_a_null_pointer_is_an_error() -> None:
     given = torch.ones(5), torch.empty(0), torch.zeros(5, dtype=torch.int32)
     with pytest.raises(ArgumentError, match="'w': an array without memory"):
         kernel.on("emulator")[5](*given)
+
+
+def test_an_array_without_memory_is_where_the_others_are() -> None:
+    gpu, here = ArrayView(512, (4,), (1,), "f32", (CUDA, 1)), ArrayView(0, (0,), (1,), "f32", HOST0)
+    found = with_one_device({"lse": here, "x": gpu})
+    assert found["lse"].device == found["x"].device == gpu.device
+    assert with_one_device({"lse": here})["lse"].device == HOST0
 
 
 def test_other_arithmetic_of_addresses_is_an_error_at_its_line() -> None:

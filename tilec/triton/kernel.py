@@ -48,7 +48,7 @@ from tilec.triton.importer import build_module
 from tilec.triton.joined_pointers import Group
 from tilec.triton.known_launches import Known, KnownLaunches, lying_as, lying_of, storage_of
 from tilec.triton.launch_keys import MULTIPLE, Form
-from tilec.triton.memory_of import pointed_at
+from tilec.triton.memory_of import pointed_at, with_one_device
 from tilec.triton.minima import are_settled
 from tilec.triton.plan import Plan, divisors, plan_kernel, present
 from tilec.triton.program import Value, copied
@@ -270,6 +270,7 @@ class TritonKernel:
                 numbers[argument.name] = check_scalar(argument.name, argument.type.element, value)
             else:
                 pointers[argument.name] = _pointer(argument, value)
+        pointers = with_one_device(pointers)
         device = device_of(list(pointers.items()), self.device)
         check_strides(self.function, self._descriptors, arguments)
         self._check_divisors(pointers, numbers)

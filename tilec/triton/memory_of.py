@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tilec.runtime.arrays import CUDA, HOST, UNKNOWN_DEVICE, ArrayView, describe
-from tilec.runtime.cuda.context import memory_of_pointer
+from tilec.runtime.arrays import CUDA, HOST, ArrayView, describe
+from tilec.runtime.cuda.context import device_of_pointer, memory_of_pointer
 from tilec.terms.dtypes import BY_ARRAY
 
 
@@ -23,16 +24,25 @@ def pointed_at(value: Any, name: str) -> ArrayView:
     pointer = value.data_ptr()
     storage = value.untyped_storage() if hasattr(value, "untyped_storage") else None
     if not hasattr(storage, "nbytes"):
-        memory, device = memory_of_pointer(pointer), (CUDA, UNKNOWN_DEVICE)
+        memory, device = memory_of_pointer(pointer), (CUDA, device_of_pointer(pointer))
     else:
         memory = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
-        kind, number = storage.device.type, storage.device.index
-        device = (CUDA, UNKNOWN_DEVICE if number is None else number)
-        device = (HOST, 0) if kind == "cpu" else device
+        is_host = storage.device.type == "cpu"
+        device = (HOST, 0) if is_host else (CUDA, storage.device.index)
     count = max(memory[1] - pointer, 0) // dtype.bytes
     return ArrayView(
         pointer, (count,), (1,), dtype.mlir, device, "torch", owner=value, memory=memory
     )
+
+
+def with_one_device(views: Mapping[str, ArrayView]) -> dict[str, ArrayView]:
+    """Arrays without memory, null pointers, lie where the others do: Triton takes such from any
+    device, as what a library gives for a result that nobody asked for."""
+    held = next((view.device for view in views.values() if view.pointer), None)
+    return {
+        name: view if view.pointer or held is None else replace(view, device=held)
+        for name, view in views.items()
+    }
 
 
 def with_memory(value: Any, view: ArrayView) -> ArrayView:
