@@ -7,8 +7,10 @@ import random
 from random_functions.kernel_writer import NARROW, Value, Writer, Written
 from random_functions.loops import loop
 from random_functions.other_numbers import carry_others
-from random_functions.steps import steps
+from random_functions.rare_steps import RARE
+from random_functions.steps import STEPS, steps
 
+STEPS.extend(RARE)
 MOST = 8192
 """Elements of a tile."""
 

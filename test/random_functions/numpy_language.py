@@ -47,6 +47,29 @@ class Number(np.ndarray):
     def __index__(self) -> int:
         return int(self)
 
+    def __and__(self, other: Any) -> Number:
+        return _bits(np.bitwise_and, self, other)
+
+    def __or__(self, other: Any) -> Number:
+        return _bits(np.bitwise_or, self, other)
+
+    def __xor__(self, other: Any) -> Number:
+        return _bits(np.bitwise_xor, self, other)
+
+    def __lshift__(self, other: Any) -> Number:
+        return _bits(np.left_shift, self, other)
+
+    def __rshift__(self, other: Any) -> Number:
+        return _bits(np.right_shift, self, other)
+
+
+def _bits(operation: Any, x: Any, y: Any) -> Number:
+    """Of truths, or of whole numbers that float64 holds."""
+    pair = (np.asarray(x), np.asarray(y))
+    if any(each.dtype != bool for each in pair):
+        pair = (pair[0].astype(np.int64), pair[1].astype(np.int64))
+    return tile(operation(*pair))
+
 
 def tile(values: Any) -> Number:
     """Numbers as float64, truths as they are."""
@@ -204,8 +227,12 @@ def language(program: tuple[int, ...], grid: tuple[int, ...]) -> SimpleNamespace
         "max": lambda x, axis=None: tile(np.max(x, axis)),
         "min": lambda x, axis=None: tile(np.min(x, axis)),
         "argmax": lambda x, axis: tile(np.argmax(x, axis)),
+        "prod": lambda x, axis=None: tile(np.prod(x, axis)),
+        "argmin": lambda x, axis: tile(np.argmin(x, axis)),
         "any": lambda x, axis=None: tile(np.any(x, axis)),
         "all": lambda x, axis=None: tile(np.all(x, axis)),
+        "sort": lambda x: tile(np.sort(x, axis=-1)),
+        "histogram": lambda x, bins: tile(np.bincount(np.ravel(x).astype(int), minlength=bins)),
         "cumsum": cumsum,
         "associative_scan": associative_scan,
     }

@@ -72,11 +72,12 @@ def casts(x: tl.array, t: tl.array, y: tl.array):
     tl.store(y, (0, 0), a, dims=(1,))
     tl.store(y, (1, 0), b, dims=(1,))
     tl.store(y, (2, 0), c, dims=(1,))
+    tl.store(y, (3, 0), ((a << 7) | (a & 6)).to(tl.u8), dims=(1,))
     tl.store(t, 0, tl.load(t, 0, 4) ^ (a > 1))
 """
-    x, t, y = np.arange(4.0), np.array([True, False, True, False]), np.zeros((3, 4))
+    x, t, y = np.arange(4.0), np.array([True, False, True, False]), np.zeros((4, 4))
     numpy_language.run(text, "casts", [x, t, y], (1,))
-    assert y.tolist() == [[255, 0, 1, 2], [-3, 0, 3, 6], [6, 6, 6, 6]]
+    assert y.tolist() == [[255, 0, 1, 2], [-3, 0, 3, 6], [6] * 4, [134, 0, 128, 2]]
     assert t.tolist() == [False, False, True, True]
 
 
