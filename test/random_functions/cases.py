@@ -53,6 +53,11 @@ class Case:
         """The greatest sum that does not round."""
         return EXACT_OF_FP8 if "tl.f8" in self.text else EXACT
 
+    def arguments_of(self, kind: str) -> list[np.ndarray]:
+        """Of its arrays of a kind."""
+        pairs = zip(self.kernel.arrays, self.arguments, strict=True)
+        return [argument for array, argument in pairs if array.kind == kind]
+
     def largest(self, arrays: Sequence[np.ndarray]) -> float:
         """The greatest number in those arrays whose dtypes may round."""
         pairs = zip(self.kernel.arrays, arrays, strict=True)

@@ -60,6 +60,13 @@ def _pair(seed: int, targets: Sequence[str], data: int) -> Pair:
     for number, lie in enumerate(two.lies):
         if lie.same_as is not None:
             two.arguments[number] = two.arguments[lie.same_as]
+    written = {id(a) for case in (one, two) for a in case.arguments_of("out")}
+    for case in (one, two):
+        pairs = zip(case.kernel.arrays, case.arguments, strict=True)
+        settled = [a.name for a, values in pairs if a.kind == "data" and id(values) not in written]
+        if settled and rng.random() < 0.4:
+            promise = f'settled="{rng.choice(settled)}"'
+            case.demands = f"{case.demands}, {promise}" if case.demands else promise
     return Pair((one, two), rng.choice(ORDERS), shared)
 
 
