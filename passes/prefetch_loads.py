@@ -87,7 +87,14 @@ from tilec.passes.copies.loads_ahead import (
     number_loads,
     tile_loads,
 )
-from tilec.passes.demands.kernels import HOLDS_ROWS, MANY, programs_per_sm, suit_few, teams_of
+from tilec.passes.demands.kernels import (
+    HOLDS_ROWS,
+    MANY,
+    programs_per_sm,
+    stripes_of,
+    suit_few,
+    teams_of,
+)
 from tilec.passes.layouts.components import tile_bytes
 from tilec.passes.programs.program_relations import have_uneven_loops, read_their_length
 from tilec.passes.rewriting.free_ops import is_one_element
@@ -103,6 +110,9 @@ AHEAD = "tile.loads_ahead"
 LITTLE_BYTES = 4096
 """Of all tiles that an iteration loads: a multiprocessor needs some 30 KB under way for its share
 of an H200's memory (4.8 TB/s over 132, for 800 ns), which eight CTAs with such tiles have."""
+FEW_CTAS = 8
+"""Of a multiprocessor, that have enough under way so; fewer load larger tiles ahead, too. Lengths
+of 512 columns of 20000 f32, in 8 parts of 32 x 64, take 60 us one by one (H200)."""
 LEAST_REGISTERS, MOST_REGISTERS = 8, 32
 """Of a computing role's thread, for what is under way: so many always, and so many where CTAs that
 share a multiprocessor leave its threads more than they hold (recurrences over chunks with decays on
@@ -178,7 +188,8 @@ def _times(
         return 0 if apart else 1, False
     if not _is_alone(loop) or (soon and not _goes_by_numbers(found)):
         return 0, False
-    small = sum(tile_bytes(load.results[0]) for load in found.loads) <= LITTLE_BYTES
+    bytes_ = sum(tile_bytes(load.results[0]) for load in found.loads)
+    small = bytes_ * _ctas(function) <= FEW_CTAS * LITTLE_BYTES
     fits_many = not soon and not number_loads(loop) and OF_MANY * words <= room
     suits_many = fits_many and only_adds(loop) and not (small and has_several_vectors(found))
     if suits_many and programs_per_sm(function) > MANY:
@@ -190,6 +201,12 @@ def _times(
     else:
         times = iterations_ahead(found, room, held, context.target)
     return times if small and times > 1 else 0, apart or soon
+
+
+def _ctas(function: ir.Operation) -> int:
+    """CTAs of a multiprocessor, as far as is known: of programs that CTAs share there are few."""
+    stripes = stripes_of(function)
+    return min(FEW_CTAS, programs_per_sm(function) * stripes or (1 if stripes > 1 else FEW_CTAS))
 
 
 def _goes_by_numbers(found: AheadLoads) -> bool:

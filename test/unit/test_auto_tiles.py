@@ -112,7 +112,7 @@ def test_without_a_rule_for_the_grid_the_usual_tiles_are_taken() -> None:
         tl.store(y, (0, 0), tl.load(x, (0, 0), (R, C)))
 
     values = {"x": array(64, 64), "y": array(64, 64), "R": tl.auto, "C": tl.auto}
-    assert taken(copy, values)[:2] == [{"R": 32, "C": 64}, {"R": 32, "C": 32}]
+    assert taken(copy, values)[:2] == [{"R": 4, "C": 512}, {"R": 4, "C": 256}]
 
 
 def test_attention_with_wide_heads_neither_spills_nor_starves() -> None:

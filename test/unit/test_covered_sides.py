@@ -38,9 +38,9 @@ def test_rows_take_tiles_of_their_pieces(shape: tuple[int, int], tile: dict[str,
 @pytest.mark.parametrize(
     ("shape", "tile"),
     [
-        ((400, 300), {"BM": 16, "BN": 64}),
+        ((400, 300), {"BM": 2, "BN": 320}),
         ((400, 18), {"BM": 32, "BN": 32}),
-        ((3, 700), {"BM": 4, "BN": 256}),
+        ((3, 700), {"BM": 2, "BN": 352}),
         ((2, 5), {"BM": 2, "BN": 8}),
         ((5000, 1), {"BM": 1024, "BN": 1}),
         ((1, 5000), {"BM": 1, "BN": 1024}),
@@ -153,13 +153,13 @@ def test_turned_tiles_have_sides_alike_where_rows_begin_anywhere() -> None:
         assert (made.constants["BM"], made.constants["BN"]) == sides
 
 
-def test_rows_whose_elements_come_one_by_one_are_long() -> None:
+def test_rows_are_long_and_longer_whose_elements_come_one_by_one() -> None:
     """But not those of tiles that are turned, nor where tiles share rows with those above."""
-    for kernel, columns, long in (
-        (double_tiles, 1537, True),
-        (double_tiles, 1536, False),
-        (turn_rows, 1537, False),
-        (add_above, 1537, False),
+    for kernel, columns, least, most in (
+        (double_tiles, 1537, 513, 1024),
+        (double_tiles, 1536, 512, 512),
+        (turn_rows, 1537, 1, 64),
+        (add_above, 1537, 1, 64),
     ):
         x = np.random.default_rng().standard_normal((40, columns)).astype(np.float16)
         turned = kernel is turn_rows
@@ -169,4 +169,30 @@ def test_rows_whose_elements_come_one_by_one_are_long() -> None:
         above = np.concatenate([0 * x[:1], x[:-1]])
         expected = x.T if turned else x + above if kernel is add_above else 2 * x
         np.testing.assert_array_equal(y, expected)
-        assert (there.compiled(x, y).constants["BN"] > 64) == long
+        assert least <= there.compiled(x, y).constants["BN"] <= most
+
+
+@tilec.kernel(grid=lambda x, B: (tl.cdiv(x.shape[2], B), x.shape[0]))
+def soften_columns(x: tl.array, y: tl.array, S: tl.const, B: tl.const = tl.auto):
+    """softmax over the second of three axes."""
+    i, image = tl.program_id(0) * B, tl.program_id(1)
+    v = tl.load(x, (image, 0, i), (S, B), padding=-tl.inf).to(tl.f32)
+    v = tl.exp(v - tl.max(v, 0))
+    tl.store(y, (image, 0, i), (v / tl.sum(v, 0)).to(y.dtype))
+
+
+@pytest.mark.parametrize(
+    ("rows", "dtype", "columns"),
+    [(58, np.float16, 64), (136, np.float16, 32), (512, np.float16, 16), (96, np.float32, 32)],
+)
+def test_columns_beside_fixed_rows_fill_lines_or_sectors(
+    rows: int, dtype: type, columns: int
+) -> None:
+    """4 KiB of f16 beside 512 rows were 4 columns, a quarter of a sector."""
+    x = np.random.default_rng(rows).standard_normal((2, rows, 256)).astype(dtype)
+    y = np.full_like(x, np.nan)
+    there = soften_columns.on("emulator:check")
+    there(x, y, rows)
+    wide = np.exp(x.astype(np.float64))
+    np.testing.assert_allclose(y, wide / wide.sum(1, keepdims=True), rtol=4e-3, atol=1e-4)
+    assert there.compiled(x, y, rows).constants["B"] == columns

@@ -70,6 +70,8 @@ class Roles:
     """Whether tiles had better be of few rows (`compile/moved_words.py`)."""
     turns_torn_rows: bool = False
     """Whether rows of one tile are columns of another and begin anywhere."""
+    keeps_rows: bool = False
+    """Whether tiles share nothing with those above them (`compile/moved_words.py`)."""
     is_limited: bool = False
     """Whether static assertions say which constants the kernel can have."""
 
@@ -93,6 +95,7 @@ def probe(
         module.operation.walk(visit)
         words = MovedWords(kernel := find_kernel(module, None))
         roles.moved, roles.wants_long_rows = words.largest, words.wants_long_rows
+        roles.keeps_rows = words.keeps_rows
         roles.turns_torn_rows = words.turns_torn_rows
         roles.is_limited = LIMITED in kernel.attributes
     return roles

@@ -26,13 +26,15 @@ class MovedWords:
     whether they come one by one since rows begin anywhere, so that tiles share sectors at the ends
     of theirs with tiles beside them, and nothing with those above, as a stencil's do, or where rows
     of some are columns of others. `turns_torn_rows`: whether they are, and begin anywhere.
+    `keeps_rows`: whether tiles share nothing with those above, however elements come, and none go
+    by indices.
     """
 
     def __init__(self, function: ir.Operation) -> None:
         self._facts = Divisibility(function)
         self._read: list[ir.Value] = []
         self._turns = bool(find_ops(function, TransposeOp))
-        self._is_torn = False
+        self._is_torn = self._is_indexed = False
         self.largest, self.alone, self.apart = (0, 0), 0, 0
         for op in all_ops(function):
             view = op.opview
@@ -42,8 +44,17 @@ class MovedWords:
     @property
     def wants_long_rows(self) -> bool:
         """See the class."""
+        return self._is_torn and bool(self.alone) and self._is_apart
+
+    @property
+    def keeps_rows(self) -> bool:
+        """See the class."""
+        return self._is_apart and not self._is_indexed
+
+    @property
+    def _is_apart(self) -> bool:
         is_shared = len(set(self._read)) < len(self._read)
-        return self._is_torn and bool(self.alone) and not self._turns and not is_shared
+        return not self._turns and not is_shared
 
     @property
     def turns_torn_rows(self) -> bool:
@@ -58,6 +69,7 @@ class MovedWords:
             self.largest = moved
             self.alone = prod(sizes) if width == 1 and bits < WORD_BITS else 0
         if isinstance(view, Indexed):
+            self._is_indexed = True
             return
         if view.is_load and contiguous_dim(view.array, view.dims) is None:
             self.apart = max(self.apart, prod(sizes))
