@@ -136,8 +136,10 @@ def main() -> int:
         for case in cases(options.drawn, options.seed)
         if any(word in f"{case[0]}, {case[1]}" for word in options.only)
     ]
-    with multiprocessing.get_context("fork").Pool(options.processes) as pool:
-        found = dict(pool.imap_unordered(_one, chosen, chunksize=4))
+    # A process a case: a kernel that one has compiled would be none of the next.
+    fork = multiprocessing.get_context("fork")
+    with fork.Pool(options.processes, maxtasksperchild=1) as pool:
+        found = dict(pool.imap_unordered(_one, chosen, chunksize=1))
     options.file.write_text(json.dumps(dict(sorted(found.items())), indent=1))
     kernels = sum(len(one["ptx"]) for one in found.values())
     seconds = sum(one["cpu_ms"] for one in found.values()) / 1000
