@@ -272,6 +272,8 @@ def test_a_warp_holds_what_meets_across_where_it_can(rows: int, warps: int) -> N
     np.testing.assert_allclose(y, expected, rtol=0, atol=1e-3)
     compiled = there.compiled(x, y, rows, 64)
     assert compiled.threads == 32 * warps * compiled.programs_per_cta
+    # What loads 4 KB at once gains nothing by sharing a CTA.
+    assert compiled.programs_per_cta == (8 if rows == 16 else 1)
 
 
 @tilec.kernel(grid=lambda x, N: x.shape[0] * tl.cdiv(x.shape[1], N))

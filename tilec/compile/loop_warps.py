@@ -30,13 +30,14 @@ four, 8.5 in one (H200)."""
 HELD_PER_THREAD = 64
 """Words at most of the tiles that such a loop has in registers throughout, a quarter of those that
 a thread may have: an iteration computes with as much again. fla's `dplr`, six tiles of 16 x 128 in
-a loop of four reductions, spilled 756 bytes a thread in one warp, and took 958 us, in 8 some 430;
-its gradient, ten of 16 x 64, 1048 in one, some 660 in four (H200)."""
+a loop of four reductions, takes 366 us in four warps, 394 in two, 432 in 8, and in one, where it
+spilled 756 bytes a thread, 958; its gradient, ten of 16 x 64, 655, 715, 799 and 1048 (H200)."""
 CROWDED_PER_THREAD = 32
 """`WAITED_PER_THREAD` at most where there are many programs, as far as two warps, if the loop holds
-no tile as large: those take the same registers of a multiprocessor in few warps as in many. Losses
-of 8000 rows of 1800 bf16 take 20.9 us in two warps, 24.1 in four; of 2162 of 2115 9.57 and 9.62, of
-17098 of 1102 29.9 in two, 30.5 in one (H200)."""
+no tile as large: those take the same registers of a multiprocessor in few warps as in many (fla's
+`oja`, 16 x 128 twice: 125 us in four warps, 159 in two, 177 in 8). Losses of 8000 rows of 1800 bf16
+take 20.9 us in two warps, 24.1 in four; of 2162 of 2115 9.57 and 9.62, of 17098 of 1102 29.9 in
+two, 30.5 in one (H200)."""
 STREAMED_PER_THREAD = 8
 """Of a tile otherwise: short tiles in many threads hide latency best (sums of rows of 1024 to 32768
 elements of 2 and 4 bytes, H200, test/bench)."""

@@ -71,3 +71,14 @@ func.func @buffers(%a: !v) attributes {tile.kernel} {
   "tile.store"(%x, %a, %i) {dims = array<i32: 0>, options = {}} : (!t, !v, index) -> ()
   return
 }
+
+// While its 4 KB come, the next CTA begins.
+// CHECK-LABEL: @loads
+// CHECK-NOT: programs_per_cta
+!w = tensor<1024xi32, #gpu_tile.layout<"T(32):(4@0) V(4,8):(1@0,128@0)">>
+func.func @loads(%a: !v, %b: !v) attributes {tile.kernel} {
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = "tile.load"(%a, %i) {dims = array<i32: 0>, padding = 0 : i32, options = {}} : (!v, index) -> !w
+  "tile.store"(%x, %b, %i) {dims = array<i32: 0>, options = {}} : (!w, !v, index) -> ()
+  return
+}
