@@ -42,10 +42,11 @@ one loads while the other waits."""
 LEAST_STRIPE = 2048
 """Words of a stripe where few programs leave multiprocessors idle: of less, CTAs of a cluster would
 wait for each other as long as for it. Not timed."""
-LEAST_SHARED = 16384
-"""Words of a row that is spread because its launches have few programs, if nothing else asks for
-it: softmax of 10 rows of 16384 f16 takes 2.4 us for 3.0, of 48 of 30000 f32 6.5 for 7.2; layer norm
-of 20 rows of 8192 bf16 2.55 for 2.71, and 2.46 in CTAs with more registers (H200)."""
+SPARED = 12288
+"""Words of a row, fewer of which each CTA has if a row of few is shared, from which on that is
+worth the meeting. Of 10 rows of 16384 f16 (softmax) 14336 are 2.4 us for 3.0, 12288 2.4, 8192 2.93;
+15040 of 48 rows of 30000 f32 6.7 for 7.3; 22560 of 16 of 30000 bf16 (layer norm) 3.3 for 5.0; but
+10048 of 40 of 20000 f32 (to fp8) 3.12 for 3.04, 6144 of 30 of 8192 f16 2.37 for 2.28 (H200)."""
 LEAST_WARPS = 8
 """Of the CTAs that a program without reductions is spread over."""
 _ACCESSES = (tile.LoadOp, tile.GatherOp, tile.StoreOp)
@@ -81,14 +82,18 @@ def suits_few(function: ir.Operation, target: Target) -> bool:
     rows = find_rows(function)
     if rows is None or programs_per_sm(function) or few_of(function):
         return False
-    meets = bool(of_kind(rows.ops, tile.Combining)) and _words(rows) >= LEAST_SHARED
+    meets = bool(of_kind(rows.ops, tile.Combining)) and _is_worth(rows, MOST_CTAS)
     return meets and _why_alone(function, rows, 2, target) is None
 
 
 def _spare(function: ir.Operation, rows: RowKernel) -> int:
     """How many CTAs may share each of a few long rows; 0 where these are not few, or not long."""
     spare = sms_per_program(function)
-    return spare if spare > 1 and _words(rows) >= LEAST_SHARED else 0
+    return spare if _is_worth(rows, spare) else 0
+
+
+def _is_worth(rows: RowKernel, stripes: int) -> bool:
+    return _words(rows) - _words(rows) // stripes >= SPARED
 
 
 def _divides(rows: RowKernel, stripes: int) -> bool:

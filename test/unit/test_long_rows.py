@@ -198,13 +198,14 @@ def test_stripes_that_hold_little_share_a_multiprocessor_with_more(dtype: str, c
 
 @pytest.mark.filterwarnings("ignore:.*registers")  # of 30080 elements in one CTA
 def test_few_long_rows_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By as many CTAs as there are multiprocessors for, though one would hold them; a launch that
-    says nothing of its programs has one for each."""
-    for count, stripes in ((10, 8), (30, 4), (64, 2), (68, 1)):
-        sizes = dict.fromkeys("xy", (count, 16384))
+    """By as many CTAs as there are multiprocessors for, though one would hold them, if that spares
+    each much; a launch that says nothing of its programs has one for each."""
+    counts = ((10, 16384, 8), (30, 16384, 4), (64, 16384, 1), (64, 28672, 2), (68, 28672, 1))
+    for count, elements, stripes in counts:
+        sizes = dict.fromkeys("xy", (count, elements))
         specs = [f"{name}:f16[?,?:8;?:8,1]" for name in "xy"]
-        compiled = softmax.compile(specs, {"N": 16384}, target="sm_90a", sizes=sizes, at_most=True)
-        assert compiled.stripes == stripes
+        promised = {"target": "sm_90a", "sizes": sizes, "at_most": True}
+        assert softmax.compile(specs, {"N": elements}, **promised).stripes == stripes
     assert compiled_softmax(16384).suits[0] > 1
     assert compiled_softmax(30080).suits[0] > 1
     assert compiled_softmax(16384, target="sm_80").suits[0] <= compiled_softmax(8192).suits[0]
