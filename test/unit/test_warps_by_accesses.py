@@ -318,3 +318,22 @@ def test_scans_in_costly_steps_have_more_threads_where_programs_are_few(
     specs = ["x:f32[?,?:4;?:4,1]", "y:f32[?,?:4;?:4,1]"]
     kernel = running_logs.compile(specs, {"N": tile}, target="sm_90a", sizes=sizes)
     assert kernel.threads == 32 * warps
+
+
+@tilec.kernel(grid=lambda x: x.shape[0])
+def running_sums(x: tl.array, y: tl.array, N: tl.const):
+    """Running sums of each row."""
+    row = tl.program_id(0)
+    tl.store(y, (row, 0), tl.cumsum(tl.load(x, (row, 0), N).to(tl.f32)).to(y.dtype))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tile", "warps"),
+    [("f16", 1024, 2), ("f32", 1792, 8), ("f32", 4096, 8), ("bf16", 4096, 4), ("f32", 16384, 16)],
+)
+def test_a_row_that_is_scanned_has_the_warps_of_one_that_is_reduced(
+    dtype: str, tile: int, warps: int
+) -> None:
+    specs = [f"{name}:{dtype}[?,?:8;?:8,1]" for name in "xy"]
+    kernel = running_sums.compile(specs, {"N": tile}, target="sm_90a")
+    assert kernel.threads == 32 * warps

@@ -105,12 +105,14 @@ MANY_ELEMENTS = (4096, 8192)
 """Of 4 bytes, the first fills 16 warps with `BYTES_PER_THREAD` each, the second with twice as
 many."""
 SCANNED = 2
-"""Times as many bytes where a scan is among what meets, and again of MANY_ELEMENTS themselves: a
-scan waits for all before it twice. Running sums of 64 columns of 64 f32 take 34.4 us for 88.8 in 16
-warps, of 32 columns 9.6, with half as many bytes 11.5; rows of 16384 34.5 for 40.7; sparsemax of
-rows of 4096 36.3, in twice as many warps 38.5, in four times 44.5. Elements that are several
-numbers count as often: sums of segments, with flags, of 2675 rows of 3000 f32 take 19.6 us in 8
-warps, 28.3 in 4, of 927 of 1024 3.5 in 8, 4.3 in 4, 4.2 in 2 (H200)."""
+"""Times as many bytes where columns or several rows are scanned, several numbers together, or in
+costly steps, and of MANY_ELEMENTS themselves in any scan: it waits for all before it twice. Running
+sums of 64 columns of 64 f32 take 34.4 us for 88.8 in 16 warps, of 32 columns 9.6, with half as many
+bytes 11.5. A row of single numbers has the usual bytes: 30000 of 1024 f16 take 30.5 us in two
+warps, 32.6 in one, 3863 of 1721 f32 14.9 in 8, 15.8 in four, 300 of 4096 4.2 and 4.6, 20000 bf16
+80.6 in four, 81.6 in two, 9908 of 11499 f32 225 in 8, 224 in four, 4096 of 16384 131.8 in 16, 132.4
+in 8. Elements that are several numbers count as often: sums of segments, with flags, of 2675 rows
+of 3000 f32 take 19.6 us in 8 warps, 28.3 in 4, of 927 of 1024 3.5 in 8, 4.3 in 4 (H200)."""
 COSTLY_SLOTS, COSTLY_PER_THREAD = 16, 8
 """Instructions of a step of a scan, from which on a thread has so many elements at most where there
 are few programs: it takes one step after the other. Running logarithms of sums, 322 rows of 1024
@@ -233,7 +235,9 @@ def rows(program: ProgramFacts, lanes: int) -> Wanted:
     scans = program.reductions.scans
     # A scan's rows are long from MANY_ELEMENTS on, others' from one more.
     doubled = sum(program.elements + bool(scans) > many for many in MANY_ELEMENTS)
-    each = BYTES_PER_THREAD * (SCANNED if scans else 1) << doubled
+    several = any(prod(sizes) > sizes[axis] for sizes, axis in program.reductions.along)
+    is_dear = several or scans > 1 or program.reductions.scan_slots >= COSTLY_SLOTS
+    each = BYTES_PER_THREAD * (SCANNED if scans and is_dear else 1) << doubled
     bytes_ = program.bytes * max(1, scans)
     wanted = spread(program, bytes_, each, lanes, f"{program.bytes} bytes")
     if program.reductions.scan_slots >= COSTLY_SLOTS and not program.is_crowded:
