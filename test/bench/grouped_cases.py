@@ -20,6 +20,7 @@ from configurations import Configuration, label_of, variant_of
 from product_cases import BURST, INTERLEAVED, SUSTAINED
 
 FEWEST_ROWS, FEW_ROWS, LITTLE_WORK, LISTED_ROWS = 32, 64, 2**30, 128
+MANY_TILES, WIDE_TILE = 200, 256
 """As in `tilec.examples.grouped_gemm`."""
 SEARCHED, ARRANGED = "searched_groups", "arranged_groups"
 """The kernels: those whose programs search for their group, those of a list of tiles."""
@@ -102,6 +103,7 @@ class GroupedCase:
         """What `grouped_products` launches, then both kernels of each configuration."""
         groups = len(self.sizes)
         is_small = self.rows <= FEWEST_ROWS * groups or self.flops < 2 * LITTLE_WORK
+        is_small = is_small and groups * -(-self.n // WIDE_TILE) < MANY_TILES
         size = LISTED_ROWS // 2 if self.rows <= FEW_ROWS * groups else LISTED_ROWS
         default = (SEARCHED, ()) if is_small else (ARRANGED, (("BM", size),))
         found = [

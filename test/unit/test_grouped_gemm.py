@@ -53,6 +53,7 @@ def test_groups_of_any_size(target: str, monkeypatch: pytest.MonkeyPatch) -> Non
         ([370, 0, 30], 72, ("arranged_gemm", {"BM": 128})),
         ([280, 0], 72, ("arranged_gemm", {"BM": 128})),
         ([3], 136, ("grouped_gemm", {})),
+        ([1, 0, 2, 3, 0, 1, 1, 2, 1], 136, ("arranged_gemm", {"BM": 64})),
     ],
 )
 def test_the_kernel_and_its_tile_follow_the_mean_group(
@@ -68,6 +69,7 @@ def test_the_kernel_and_its_tile_follow_the_mean_group(
     for kernel in (grouped_gemm, arranged_gemm):
         monkeypatch.setattr(example, kernel.name, partial(launched, kernel))
     monkeypatch.setattr(example, "LITTLE_WORK", 200 * 72 * 72)
+    monkeypatch.setattr(example, "MANY_TILES", 9)
     monkeypatch.setenv("TILEC_DEVICE", "emulator")
     multiply(grouped_products, sizes, n, 72)
     assert asked == [chosen]

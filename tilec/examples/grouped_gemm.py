@@ -4,7 +4,7 @@ What a mixture-of-experts layer needs: tokens sorted by expert. Where the groups
 memory, so the sizes may be the result of an earlier kernel; empty groups are fine.
 
 Two kernels. In `grouped_gemm` each program searches for its group, and some find no rows: right
-where groups are a tile each or all is over in a round. Before `arranged_gemm` a short kernel
+where all is over in a round or two. Before `arranged_gemm` a short kernel
 lists the tiles that have rows, so that programs without any come last, and CTAs that stay for many
 programs get equal shares.
 """
@@ -165,6 +165,10 @@ time so, of 0 to 168 1.25 in rows that begin inside of lines and 1.10 in whole l
 LITTLE_WORK = 2**30
 """Multiplications, which take 10 us or less: a list is a launch more. Of 1.4e9 to 3.7e9 it took
 0.67 to 0.98 of the time of a search (4 products, H200)."""
+MANY_TILES, WIDE_TILE = 200, 256
+"""Groups times tiles of columns of which CTAs that stay get several each, however few rows a group
+has: of 240 to 1134 a list took 0.65 to 0.97 of the time of a search (8 products of groups of 0 to
+20, to 60 rows), of 256 and 2400 1.01, of 35 1.23 (H200)."""
 
 
 def grouped_products(a: Any, b: Any, c: Any, ends: Any) -> None:
@@ -176,7 +180,8 @@ def grouped_products(a: Any, b: Any, c: Any, ends: Any) -> None:
     num_warps=4)` with BN=192.
     """
     groups, (rows, columns) = ends.shape[0], c.shape
-    if rows <= FEWEST_ROWS * groups or rows * columns * a.shape[1] < LITTLE_WORK:
+    is_small = rows <= FEWEST_ROWS * groups or rows * columns * a.shape[1] < LITTLE_WORK
+    if is_small and groups * tl.cdiv(columns, WIDE_TILE) < MANY_TILES:
         grouped_gemm(a, b, c, ends)
     else:
         size = listed_rows(rows, groups)
