@@ -11,10 +11,11 @@ from tilec.ops.product_facts import Product
 
 ELEMENTS, THREADS = 1024, 128
 """Of a tile: eight for each thread of four warps."""
-ACROSS, FEW_ACROSS = (32, 64), (8, 256)
-"""Tiles by eight warps whose rows lie across k: lanes along rows, as they lie, or, where programs
-are few, more of k at once, which waits less often (bf16 1 x 3001 x 777 takes 4.7 us for 8.5, 9.3 in
-32 x 32; 1 x 515 x 333 1.4 for 2.4, 2.3; 1 x 9001 x 2049 24.6 for 21.3, 23.7; H200)."""
+ACROSS, FEW_ACROSS = (32, 32), (8, 256)
+"""Tiles whose rows lie across k: lanes along rows, as they lie, or, where programs are few, by
+eight warps, more of k at once, which wait less often (bf16 1 x 3001 x 777 takes 4.7 us for 9.3, 1 x
+515 x 333 1.4 for 2.3, but 1 x 9001 x 2049 24.6 for 23.7). Of 32 by 64 that takes 21.3, f16 11834 x
+1 x 960 10.9 for 8.5 (H200)."""
 MOST_FEW = 4
 """Programs of these, a multiprocessor."""
 ROWS = 4
