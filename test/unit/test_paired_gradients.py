@@ -81,6 +81,7 @@ def test_when() -> None:
     assert found(6, 6, 1024, 64, True) == Paired(False, HELD)
     assert found(16, 16, 1024, 64, True) == Paired(False, WIDE)
     assert found(12, 12, 128, 64, False) == found(4, 4, 256, 64, True) == Paired(True, HELD)
+    assert found(128, 128, 128, 64, True) is None  # one block a head: no walk is shorter
     assert found(16, 16, 1024, 128, True) is None  # twice as many as run at once
     assert found(26, 26, 1024, 64, False) is None
     assert found(8, 2, 1024, 64, True) is None  # few, long ones, of which large ones are cut

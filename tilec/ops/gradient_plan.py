@@ -88,7 +88,7 @@ def paired(sizes: Shapes, causal: bool, window: int | None, machine: Machine) ->
         both = min(shared * (keys + 1), of_keys + shared * of_queries)
         if heads * keys <= many:
             chains[Paired(False, HELD)] = both
-        elif large <= many and most <= MOST_WIDE:
+        elif large <= many and most <= MOST_WIDE and sizes.keys > WIDE:
             chains[Paired(False, WIDE)] = WIDE_STEP * (both + shared)
     return min(chains, key=lambda how: chains[how])
 
