@@ -131,7 +131,7 @@ def _use_tensor_maps(
     plans = []
     multiply = context.target.supports(Feature.WGMMA) and not forbids_roles(function)
     for block, candidates in by_block.items():
-        if multiply:
+        if multiply and candidates:
             _read_back_where_two_fit(function, candidates, facts, context)
         plan = _plan_each(candidates, facts, context) if with_roles else None
         if plan is None:
