@@ -15,6 +15,7 @@ from tilec.triton.importer import build_module
 def gathered(name: str, rows: int, columns: int) -> str:
     """A tile at rows whose numbers are loaded."""
     tile, line = f"tensor<{rows}x{columns}x", f"tensor<{rows}x"
+    row = f"tensor<1x{columns}xi32>"
     return f"""
       %{name}0 = tt.make_range {{end = {rows} : i32, start = 0 : i32}} : {line}i32>
       %{name}1 = tt.splat %index : !tt.ptr<i32> -> {line}!tt.ptr<i32>>
@@ -25,8 +26,8 @@ def gathered(name: str, rows: int, columns: int) -> str:
       %{name}4 = tt.expand_dims %{name}3 {{axis = 1 : i32}} : {line}i32> -> tensor<{rows}x1xi32>
       %{name}5 = tt.broadcast %{name}4 : tensor<{rows}x1xi32> -> {tile}i32>
       %{name}6 = tt.make_range {{end = {columns} : i32, start = 0 : i32}} : tensor<{columns}xi32>
-      %{name}7 = tt.expand_dims %{name}6 {{axis = 0 : i32}} : tensor<{columns}xi32> -> tensor<1x{columns}xi32>
-      %{name}8 = tt.broadcast %{name}7 : tensor<1x{columns}xi32> -> {tile}i32>
+      %{name}7 = tt.expand_dims %{name}6 {{axis = 0 : i32}} : tensor<{columns}xi32> -> {row}
+      %{name}8 = tt.broadcast %{name}7 : {row} -> {tile}i32>
       %{name}9 = arith.addi %{name}5, %{name}8 : {tile}i32>
       %{name}p = tt.splat %x : !tt.ptr<bf16> -> {tile}!tt.ptr<bf16>>
       %{name}q = tt.addptr %{name}p, %{name}9 : {tile}!tt.ptr<bf16>>, {tile}i32>
