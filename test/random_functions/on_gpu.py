@@ -11,12 +11,15 @@ should the GPU stop.
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import faulthandler
+import functools
 import os
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +56,8 @@ OTHERS = 5
 """Each so many-th kernel is compiled for `sm_80`."""
 PAIRS = 3
 """Each so many-th is two kernels, one launched right behind the other."""
+SLOW_S = 15
+"""Longer than a kernel takes: where it is then, is written to standard error."""
 
 
 def tensors_of(case: Case) -> list[Placed]:
@@ -82,29 +87,41 @@ def wrong_on_gpu(case: Case, places: Sequence[Placed], expected: Sequence[np.nda
     return found or beside(case, places, [memory.cpu().numpy() for memory in memories])
 
 
+def launched(number: int, launch: Callable[[], object]) -> bool:
+    """Whether nothing is refused, on the stream of these numbers."""
+    streams = (torch.cuda.current_stream(), torch.cuda.Stream())
+    with torch.cuda.stream(streams[number % 2]):
+        try:
+            launch()
+        except CompileError:
+            return False
+    return True
+
+
 def outcome(case: Case, seed: int, launches: int, folder: Path) -> str:
     """ "right", "refused", "rounds", or "WRONG" with what is wrong."""
     kernel = loaded(case.text, folder, f"random_kernel_{len(list(folder.iterdir()))}")
-    streams = [torch.cuda.current_stream(), torch.cuda.Stream()]
-    waiting: list[tuple[list[Placed], list[np.ndarray]]] = []
-    for data in range(launches):
-        case.arguments = drawn(seed, (case.target,), data).arguments
+    numbers = [drawn(seed, (case.target,), data).arguments for data in range(launches)]
+    placed_ones = [tensors_of(dataclasses.replace(case, arguments=each)) for each in numbers]
+    torch.cuda.synchronize()
+
+    def launch(data: int, places: Sequence[Placed]) -> None:
+        for _ in range(1 + data):
+            kernel[case.grid](*(one.array for one in places))
+
+    done = all(
+        launched(data, functools.partial(launch, data, places))
+        for data, places in enumerate(placed_ones)
+    )
+    torch.cuda.synchronize()
+    if not done:
+        return "refused"
+    for data, places in enumerate(placed_ones):
+        case.arguments = numbers[data]
         expected = expected_of(case, 1 + data)
         if expected is None:
             return "rounds"
-        places = tensors_of(case)
-        torch.cuda.synchronize()
-        with torch.cuda.stream(streams[data % 2]):
-            try:
-                for _ in range(1 + data):
-                    kernel[case.grid](*(one.array for one in places))
-            except CompileError:
-                return "refused"
-        waiting.append((places, expected))
-    torch.cuda.synchronize()
-    for places, expected in waiting:
-        wrong = wrong_on_gpu(case, places, expected)
-        if wrong:
+        if wrong := wrong_on_gpu(case, places, expected):
             return f"WRONG {wrong}\n{case.text}\n{case.lies}"
     return "right"
 
@@ -113,32 +130,31 @@ def outcome_of_pair(pair: Pair, seed: int, launches: int, folder: Path) -> str:
     """The same of two kernels on each of two streams, each launch right behind the one before."""
     names = (f"random_kernel_{len(list(folder.iterdir()))}_{part}" for part in "ab")
     kernels = [loaded(c.text, folder, name) for c, name in zip(pair.cases, names, strict=True)]
-    streams = [torch.cuda.current_stream(), torch.cuda.Stream()]
-    waiting: list[tuple[list[list[Placed]], list[list[np.ndarray]]]] = []
-    for data in range(launches):
-        fresh = drawn_pair(seed, (pair.cases[0].target,), data)
-        for case, other in zip(pair.cases, fresh.cases, strict=True):
+    fresh = [drawn_pair(seed, (pair.cases[0].target,), data).cases for data in range(launches)]
+    placed_ones = [[tensors_of(case) for case in cases] for cases in fresh]
+    for places in placed_ones:
+        joined(pair, places)
+    torch.cuda.synchronize()
+
+    def launch(places: Sequence[Sequence[Placed]]) -> None:
+        for number in pair.order:
+            arrays = (one.array for one in places[number])
+            kernels[number][pair.cases[number].grid](*arrays)
+
+    done = all(
+        launched(data, functools.partial(launch, places)) for data, places in enumerate(placed_ones)
+    )
+    torch.cuda.synchronize()
+    if not done:
+        return "refused"
+    for cases, places in zip(fresh, placed_ones, strict=True):
+        for case, other in zip(pair.cases, cases, strict=True):
             case.arguments = other.arguments
         expected = expected_of_pair(pair)
         if expected is None:
             return "rounds"
-        places = [tensors_of(case) for case in pair.cases]
-        joined(pair, places)
-        waiting.append((places, expected))
-    torch.cuda.synchronize()
-    for data, (places, _) in enumerate(waiting):
-        with torch.cuda.stream(streams[data % 2]):
-            try:
-                for number in pair.order:
-                    arrays = (one.array for one in places[number])
-                    kernels[number][pair.cases[number].grid](*arrays)
-            except CompileError:
-                return "refused"
-    torch.cuda.synchronize()
-    for places, expected in waiting:
         for case, each, wanted in zip(pair.cases, places, expected, strict=True):
-            wrong = wrong_on_gpu(case, each, wanted)
-            if wrong:
+            if wrong := wrong_on_gpu(case, each, wanted):
                 return f"WRONG {wrong}\n{text_of_pair(pair)}"
     return "right"
 
@@ -175,6 +191,7 @@ def main() -> int:
         seed = options.seed * 1_000_000 + number
         target = "sm_80" if number % OTHERS == OTHERS - 1 else "sm_90a"
         os.environ["TILEC_TARGET"] = target
+        faulthandler.dump_traceback_later(SLOW_S)
         try:
             paired = number % PAIRS == PAIRS - 1
             found = received(seed, target, options.launches, paired)
@@ -191,6 +208,7 @@ def main() -> int:
         counts[found.split(" ")[0]] += 1
         if found.startswith("WRONG"):
             print(f"===== {seed} {target}: {found}", flush=True)
+    faulthandler.cancel_dump_traceback_later()
     print(options.seed, options.start, dict(counts), flush=True)
     return int(counts["WRONG"] + counts["error"] > 0)
 
