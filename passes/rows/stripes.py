@@ -82,7 +82,7 @@ def suits_few(function: ir.Operation, target: Target) -> bool:
     rows = find_rows(function)
     if rows is None or programs_per_sm(function) or few_of(function):
         return False
-    meets = bool(of_kind(rows.ops, tile.Combining)) and _is_worth(rows, MOST_CTAS)
+    meets = bool(of_kind(rows.ops, tile.Combining)) and _is_worth(rows, PORTABLE_CTAS)
     return meets and _why_alone(function, rows, 2, target) is None
 
 
