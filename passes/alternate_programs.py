@@ -35,7 +35,7 @@ last product (conversions, the store) then runs under the products of the next.
 3. Each copy has its own warps, and so its own named barriers, and its own buffers beside the rings.
 4. No demand, no change: the warps of a program then share its tiles ("cooperative").
 
-Does not handle: CTAs that ask for programs, products in tensor memory, rings with a barrier at which
+Does not handle: CTAs that ask for programs, products in tensor memory, rings with a barrier where
 computing warps arrive.
 """
 
