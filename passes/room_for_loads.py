@@ -118,4 +118,7 @@ def _loads_much(function: ir.Operation) -> bool:
 def _is_once(op: ir.Operation) -> bool:
     """Whether a program does an op at most once: no loop is around it but one over programs."""
     loop = innermost_loop(op)
-    return loop is None or any(is_of(each, CtaIdOp) for each in ops_behind([loop.operands[0]]))
+    if loop is None:
+        return True
+    begins = [loop.operands[0]] if loop.name == "scf.for" else []
+    return any(is_of(each, CtaIdOp) for each in ops_behind(begins))

@@ -171,9 +171,9 @@ _KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "starts_early": ("true or false", lambda value: isinstance(value, bool)),
     "has_roles": ("true or false", lambda value: isinstance(value, bool)),
     "cluster": (
-        "three powers of two up to 8",
+        "three powers of two up to 16",
         lambda value: (
-            _is_list(value, lambda n: type(n) is int and n in (1, 2, 4, 8)) and len(value) == 3
+            _is_list(value, lambda n: type(n) is int and n in (1, 2, 4, 8, 16)) and len(value) == 3
         ),
     ),
     "tensor_maps": (

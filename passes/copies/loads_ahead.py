@@ -158,7 +158,8 @@ def behind_uses(load: ir.Operation) -> ir.Operation:
     block = load.block
     order = order_of(view.operation for view in block.operations)
     users = [in_block(use.owner.operation, block) for use in load.results[0].uses]
-    return behind(max(users, key=lambda user: order[user]))
+    last = max(users, key=lambda user: order[user])
+    return last if last == terminator(block) else behind(last)
 
 
 def issue_all(found: AheadLoads, counters: Sequence[ir.Value]) -> list[Mapping[ir.Value, ir.Value]]:

@@ -34,7 +34,7 @@ def copy(x: tl.array, B: tl.const = tl.auto):
 print(copy.source_module(["x:bf16[?]"]))
 
 
-# CHECK: tile.auto = {R = "16: its part of {{.*}}", S = "64: its part of
+# CHECK: tile.auto = {R = "2: its part of {{.*}}", S = "512: its part of
 @tilec.kernel
 def copy2(x: tl.array, R: tl.const = tl.auto, S: tl.const = tl.auto):
     tl.store(x, (0, 0), tl.load(x, (0, 0), (R, S)))

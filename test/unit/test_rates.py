@@ -17,6 +17,7 @@ FORMULAS = {
     "tilec/costs/model.py": {
         *("LOAD_WARPS", "LOADING_REGISTERS", "REGISTER_STEP"),
     },
+    "tilec/costs/parts.py": set[str](),
     "tilec/costs/units.py": {"FMA_FLOPS"},
     "tilec/costs/tail_model.py": set[str](),
     "tilec/costs/dot_work.py": {"WARP_TILE"},

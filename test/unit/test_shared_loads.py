@@ -48,7 +48,8 @@ def product(
             left = tl.maximum(left, 0.0)
         acc = tl.dot(left, tl.load(b, (k, n), (BK, BN)), acc)
     if WAY == "counted":
-        tl.atomic_add(beside, (m, n), acc.to(beside.dtype))
+        rows, columns = m + tl.arange(BM)[:, None], n + tl.arange(BN)[None, :]
+        tl.atomic_add(beside, (rows, columns), acc.to(beside.dtype))
     if WAY == "printed":
         tl.print("m", m)
     other = tl.load(c if WAY == "in place" else beside, (m, n), (BM, BN)).to(tl.f32)

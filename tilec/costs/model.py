@@ -36,12 +36,6 @@ REGISTER_STEP = 8
 RAGGED = range(-4, 5)
 """Quarters of `Work.spread` by which programs that have work may be more than expected, each as
 likely: whether they take a round more is not known before the run."""
-EVENLY_IDLE = 3
-"""One multiprocessor of so many may idle where clusters are dealt evenly. bf16 45 x 5056 x 15232 by
-80 CTAs in clusters of four takes 49.8 us (43.6 if those were even, 49.0 if not), e4m3 32 x 9888 x
-12544 by 80, 92 and 104 CTAs 40.5, 36.4 and 33.9 (34.1, 34.0, 33.7 and 38.4, 37.3, 36.1), f16 64 x
-4673 x 4352 by 76 15.4 (12.6 by other tiles), but by 96 bf16 3008 x 277 x 3456 18.6 and e4m3 11840 x
-48 x 1440 7.2 (22.2 and 7.4 by others; H200)."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +140,8 @@ def _unevenness(work: Work, occupancy: int, machine: Machine) -> float:
         return 1.0
     if work.programs > all_of_them:
         return 1 + machine.rates.uneven * idle / work.programs
-    is_even = work.cluster >= machine.rates.even_cluster and EVENLY_IDLE * idle <= all_of_them
+    rates = machine.rates
+    is_even = work.cluster >= rates.even_cluster and rates.evenly_idle * idle <= all_of_them
     if is_even or 2 * idle >= all_of_them:
         return 1.0
     return 1 + machine.rates.uneven * 2 * idle / all_of_them

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import prod
 from typing import Any
 
 from mlir import ir
@@ -297,7 +298,7 @@ def _index_values(frame: Frame, indices: tuple[Any, ...], shape: tuple[int, ...]
 def _placed(indices: tuple[Any, ...], *values: Any) -> tuple[int, ...]:
     """The shape of what is written; the indices say a place for each element of it."""
     shape, places = _common([*indices, *values]), _common(list(indices))
-    if places != shape:
+    if prod(places) != prod(shape):
         lost = len(shape) - len(places)
         axes = [i for i, size in enumerate(shape) if i < lost or places[i - lost] != size]
         where = f"dimension {axes[0]}" if len(axes) == 1 else f"dimensions {axes}"

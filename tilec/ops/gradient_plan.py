@@ -49,6 +49,7 @@ LARGE = 2.4
 """Of these steps, that a program of two kernels takes for each of its own, in both: 128 rows by
 64 to 128 a step, of which CTAs of a cluster share the work (`LARGEST_PARTS` at most)."""
 LARGEST_PARTS = 8
+"""As many as every cluster has CTAs."""
 WIDE_STEP = 1.5
 """Of these steps, that one takes with `WIDE` rows."""
 OF_KEYS = 8 / 7

@@ -19,7 +19,7 @@ import tilec.language as tl
 from tilec.ops.gradient_kernels import walk_keys, walk_queries
 from tilec.ops.gradient_plan import HELD
 
-SLOTS = 2
+FEW_SLOTS = 2
 """Of rings of small blocks: another CTA has room beside such a program, so that the next kernel is
 not let in under it. Of one as `deltas` many CTAs would crowd where there is room first (64
 elements, 6 heads of 1024: 18.5 us for 19.5 with five slots, 12 heads of 128, full, 6.0 for 6.7;
@@ -40,7 +40,7 @@ def of_keys(arrays: Any, results: Any, place: Any, how: Any, drop: Any, sizes: A
     batch, head, n = place
     q, dk, dv = arrays[0], *results
     here, span = (batch, head, 0, 0), (q.shape[2], False, n)
-    stages = SLOTS if sizes[1] == HELD else None
+    stages = FEW_SLOTS if sizes[1] == HELD else None
     dkey, dvalue = walk_queries(arrays, here, span, how, drop, sizes, stages=stages)
     tl.store(dk, (batch, head, n, 0), dkey.to(dk.dtype))
     tl.store(dv, (batch, head, n, 0), dvalue.to(dv.dtype))
@@ -53,7 +53,7 @@ def of_queries(arrays: Any, dq: Any, place: Any, how: Any, drop: Any, sizes: Any
     q, k, v, do, logs, delta = arrays
     off = tl.load(delta, (batch, head, m), sizes[0])
     here, span = (batch, head, 0, 0), (m, k.shape[2])
-    stages = SLOTS if sizes[0] == HELD else None
+    stages = FEW_SLOTS if sizes[0] == HELD else None
     dquery = walk_keys(off, (q, k, v, do, logs), here, span, how, drop, sizes, stages)
     tl.store(dq, (batch, head, m, 0), dquery.to(dq.dtype))
 

@@ -18,14 +18,14 @@ func.func @too_little_room() attributes {tile.kernel, tile.stripes = 8 : i32} {
 }
 
 // -----
-// expected-error @below {{a cluster has 1, 2, 4 or 8 CTAs, found 16}}
-func.func @too_many_parts() attributes {tile.kernel, tile.stripes = 16 : i32} {
+// expected-error @below {{a cluster has 1, 2, 4, 8 or 16 CTAs, found 32}}
+func.func @too_many_parts() attributes {tile.kernel, tile.stripes = 32 : i32} {
   "gpu_tile.cluster_sync"() {order = "acq_rel"} : () -> ()
   return
 }
 
 // -----
-// expected-error @below {{a cluster has 1, 2, 4 or 8 CTAs, found 3}}
+// expected-error @below {{a cluster has 1, 2, 4, 8 or 16 CTAs, found 3}}
 func.func @three_parts() attributes {tile.kernel, tile.stripes = 3 : i32} {
   "gpu_tile.cluster_sync"() {order = "acq_rel"} : () -> ()
   return

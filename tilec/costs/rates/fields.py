@@ -51,7 +51,8 @@ class Rates:
     same where rows begin within sectors.
     `uneven`: how much longer reading takes for each multiprocessor in two that has no CTA, where
     more than half of them have: presumably because they share their way to memory in pairs;
-    clusters of `even_cluster` CTAs are dealt evenly. `unhidden`: the part of the shorter of
+    clusters of `even_cluster` CTAs are dealt evenly, where no more than one multiprocessor of
+    `evenly_idle` has none. `unhidden`: the part of the shorter of
     computing and reading that the longer does not hide.
 
     Launches, in microseconds. `launch`: from the start of a grid to its first instructions, and
@@ -140,6 +141,7 @@ class Rates:
     torn: float
     uneven: float
     even_cluster: int
+    evenly_idle: int
     unhidden: float
     launch: float
     hidden_launch: float

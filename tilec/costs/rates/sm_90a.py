@@ -16,6 +16,10 @@ across k took 960 clocks for 64 rows, 1440 to 1770 for 128. `dram_efficiency`, `
 eight from fp8 352 x 1120 x 11856 and bf16 544 x 544 x 323397 by 15 clusters, which took 1.4 times
 as long as they should, a second round; copies pay about where a product takes 20 us without them (a
 copy of 4097 x 4097 elements of 2 bytes takes 23).
+`evenly_idle`: bf16 45 x 5056 x 15232 by 80 CTAs in clusters of four takes 49.8 us (43.6 if those
+were dealt evenly, 49.0 if not), e4m3 32 x 9888 x 12544 by 80, 92 and 104 40.5, 36.4 and 33.9 (34.1,
+34.0, 33.7 and 38.4, 37.3, 36.1), f16 64 x 4673 x 4352 by 76 15.4 (12.6 by other tiles), but by 96
+bf16 3008 x 277 x 3456 18.6 and e4m3 11840 x 48 x 1440 7.2 (22.2 and 7.4 by others).
 `between_products`, `overlap`, `handed_on` and `straggling` were fitted to 356 timings of 24
 launches of attention and recurrences (`auto-tiles-h200-*.json`), `functions` is the rate that the
 CUDA C++ Programming Guide states. `waited_products` fits the recurrences among these, and 80
@@ -97,6 +101,7 @@ RATES = Rates(
     torn=1.75,
     uneven=0.2,
     even_cluster=4,
+    evenly_idle=3,
     unhidden=0.24,
     launch=1.75,
     hidden_launch=0.5,
