@@ -139,7 +139,8 @@ def checked_cluster(function: ir.Operation, context: PassContext) -> tuple[int, 
         most = context.target.ctas_per_cluster
     count = prod(cluster)
     if count > most or count & (count - 1):
-        raise error_at(function, f"a cluster has 1, 2, 4 or {most} CTAs, found {count}")
+        smaller = ", ".join(str(1 << n) for n in range(most.bit_length() - 1))
+        raise error_at(function, f"a cluster has {smaller} or {most} CTAs, found {count}")
     if prod(cluster) == 1:
         return cluster
     if not context.target.supports(Feature.CLUSTERS):

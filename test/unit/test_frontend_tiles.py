@@ -153,6 +153,17 @@ def test_argmax_of_one_dimension_needs_no_axis() -> None:
     assert tuple(y) == (x.argmax(), x.argmin())
 
 
+@tilec.kernel
+def count_once(counts: tl.array):
+    tl.atomic_add(counts, (0, 1), tl.full((1, 1), 3, tl.i32))
+
+
+def test_a_tile_of_one_element_goes_to_one_place() -> None:
+    counts = np.zeros((2, 2), np.int32)
+    count_once[2](counts)
+    assert counts.tolist() == [[0, 6], [0, 0]]
+
+
 def linear(a1, b1, a2, b2):
     return a1 * a2, b1 * a2 + b2
 

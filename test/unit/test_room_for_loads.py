@@ -98,3 +98,23 @@ def test_loops_that_walk_have_their_own_way() -> None:
     arrays = ["x:bf16[?,?,?:8;?:8,?:8,1]", "y:bf16[?,?:8;?:8,1]"]
     kernel = sum_in_a_loop.compile(arrays, {"N": 4096}, target="sm_90a")
     assert (room(kernel), kernel.suits) == ([], (0, 16))
+
+
+def test_loads_in_a_while_are_looked_at() -> None:
+    """They ended the compiler: such a loop has no first counter to ask."""
+
+    @tilec.kernel(grid=lambda x: x.shape[0])
+    def halved(x: tl.array, y: tl.array, N: tl.const):
+        row, scale = tl.program_id(0), 1.0
+        most = tl.max(tl.load(x, (row, 0), N))
+        while most * scale > 1.0:
+            scale = scale / 2
+            most = tl.max(tl.load(x, (row, 0), N))
+        tl.store(y, (row, 0), tl.load(x, (row, 0), N) * scale)
+
+    x = np.random.default_rng(3).random((3, SIZE), np.float32) * 9
+    y = np.full_like(x, np.nan)
+    halved.on("emulator")(x, y, SIZE)
+    assert y.max() <= 1
+    for target in ("sm_90a", "sm_120a"):
+        halved.compile(["x:f32[?,?:4]", "y:f32[?,?:4]"], {"N": SIZE}, target=target)

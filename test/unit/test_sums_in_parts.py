@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from shares import modes
 import tilec
 import tilec.language as tl
 from tilec.messages.diagnostics import CompileError
+from tilec.runtime.artefact import load, save
 
 
 @tilec.kernel(grid=lambda y, B: (tl.cdiv(y.shape[1], B), y.shape[0]))
@@ -104,3 +106,12 @@ def test_few_programs_load_large_tiles_ahead() -> None:
     shared = moments.demanding(sum_parts=4).compile(specs, tile, target="sm_90a")
     assert decisions(shared, "loads")
     assert not decisions(moments.compile(specs, tile, target="sm_90a"), "loads")
+
+
+def test_an_artefact_keeps_sixteen_parts(tmp_path: Path) -> None:
+    """It was refused when it was loaded: clusters of 8 were the largest."""
+    specs, tile = ["x:f32[?,?,?]", "y:f32[?,?]"], {"B": 32}
+    made = add_images.demanding(sum_parts=16).compile(specs, tile, target="sm_90a")
+    assert made.cluster == (16, 1, 1)
+    save(tmp_path / "sums.tilec", [made])
+    assert load(tmp_path / "sums.tilec") is not None
