@@ -30,6 +30,10 @@ FORMULAS = {
     "tilec/costs/computing.py": {"_OF_BYTES", "_SCAN"},
     "tilec/call/auto_tiles.py": {"MOST_TILES", "DEEPENED", "BETWEEN", "SHOWN"},
     "tilec/call/ranked_tiles.py": set[str](),
+    "tilec/call/short_rows.py": {
+        *("LONGEST", "LONGEST_AXIS", "RANKED", "LONG_STEP", "LEAST", "PER_OCTAVE"),
+        *("LEAST_SHARED", "SPREAD"),
+    },
     "tilec/costs/streams.py": set[str](),
     "tilec/ops/product_facts.py": set[str](),
     "tilec/ops/product_work.py": {"MOST_WAITING", "ACCUMULATORS_PER_WARP", "MOST_PADDING"},
