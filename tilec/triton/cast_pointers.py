@@ -179,8 +179,8 @@ class _Made:
 
     def joined(self, bits: Value) -> Value:
         """The bits of each row in one number: a reduction along the last axis."""
-        *outer, _ = bits.type.shape or ()
-        kind = Type(bits.type.element, tuple(outer) or None)
+        outer = (bits.type.shape or ())[:-1]
+        kind = Type(bits.type.element, outer or None)
         axis = {"axis": f"{len(outer)} : i32"}
         result = self.add("tt.reduce", [bits], kind, attributes=axis)
         reduction, single = self.ops[-1], Type(bits.type.element)

@@ -22,7 +22,7 @@ def pointed_at(value: Any, name: str) -> ArrayView:
     if dtype is None:
         return describe(value, name)
     pointer = value.data_ptr()
-    storage = value.untyped_storage() if hasattr(value, "untyped_storage") else None
+    storage: Any = value.untyped_storage() if hasattr(value, "untyped_storage") else None
     if not hasattr(storage, "nbytes"):
         memory, device = memory_of_pointer(pointer), (CUDA, device_of_pointer(pointer))
     else:
