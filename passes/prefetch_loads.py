@@ -97,7 +97,6 @@ from tilec.passes.demands.kernels import (
 )
 from tilec.passes.layouts.components import tile_bytes
 from tilec.passes.programs.program_relations import have_uneven_loops, read_their_length
-from tilec.passes.rewriting.free_ops import is_one_element
 from tilec.passes.rewriting.loops import find_loops, is_inside, is_program_loop
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.unrolling import unroll, write_out
@@ -186,7 +185,7 @@ def _times(
         return 0, False
     if _multiplies(loop) or _lead_on(found):
         return 0 if apart else 1, False
-    if not _is_alone(loop) or (soon and not _goes_by_numbers(found)):
+    if not _is_alone(loop) or (soon and not found.goes_by_numbers):
         return 0, False
     bytes_ = sum(tile_bytes(load.results[0]) for load in found.loads)
     small = bytes_ * _ctas(function) <= FEW_CTAS * LITTLE_BYTES
@@ -207,11 +206,6 @@ def _ctas(function: ir.Operation) -> int:
     """CTAs of a multiprocessor, as far as is known: of programs that CTAs share there are few."""
     stripes = stripes_of(function)
     return min(FEW_CTAS, programs_per_sm(function) * stripes or (1 if stripes > 1 else FEW_CTAS))
-
-
-def _goes_by_numbers(found: AheadLoads) -> bool:
-    """Whether each iteration waits for numbers that say what else it loads, as of a row."""
-    return any(is_one_element(op) for op in found.addresses if isinstance(op.opview, ArrayOp))
 
 
 def _lead_on(found: AheadLoads) -> bool:

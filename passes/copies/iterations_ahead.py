@@ -10,7 +10,6 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects.gpu_tile.types import layout_of
-from tilec.dialects.tile import ArrayOp
 from tilec.dialects.tile.reduction import Combining
 from tilec.dialects.types import is_tile
 from tilec.hardware.sizes import VECTOR_BYTES, WORD_BYTES
@@ -57,7 +56,7 @@ def iterations_ahead(found: AheadLoads, room: int, held: int, target: Target) ->
 
     `room`: registers of a thread beside the `held` that it holds while one iteration is worked on.
     """
-    by_numbers = any(is_one_element(op) for op in (*found.loads, *found.addresses) if _loads(op))
+    by_numbers = found.goes_by_numbers or any(map(is_one_element, found.loads))
     is_a_word = found.registers == 1 and not by_numbers
     times = MOST_OF_WORDS if is_a_word and only_adds(found.loop) else MOST_TIMES
     while times > 1 and not _fits(found, times, room):
@@ -66,10 +65,6 @@ def iterations_ahead(found: AheadLoads, room: int, held: int, target: Target) ->
     while held + (2 * times - 1) * found.registers > few and times // 2 * clocks >= LATENCY:
         times //= 2
     return times
-
-
-def _loads(op: ir.Operation) -> bool:
-    return isinstance(op.opview, ArrayOp)
 
 
 def has_several_vectors(found: AheadLoads) -> bool:

@@ -68,6 +68,12 @@ class AheadLoads:
     addresses: tuple[ir.Operation, ...]
 
     @property
+    def goes_by_numbers(self) -> bool:
+        """Whether each iteration waits for numbers that say what else it loads, as of a row."""
+        loads = (op for op in self.addresses if isinstance(op.opview, ArrayOp))
+        return any(map(is_one_element, loads))
+
+    @property
     def is_safe(self) -> bool:
         """Whether nothing in the loop writes what they read, or orders accesses to it."""
         arrays = {load.opview.array for load in self.loads}

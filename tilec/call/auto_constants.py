@@ -111,8 +111,6 @@ sectors there. A step of Adafactor on 307 x 6393 bf16 takes 5.6 us in tiles of o
 256, 7.2 of 32 x 64; on 3582 x 2669 20.7, 23.0 and 26.3; outer products of 80 and 199 f16, whose
 rows are shorter, 7.3 in 4 x 224, 10.2 in 32 x 64; a stencil, 3 x 3 bytes of 938 x 1370, whose tiles
 share rows with those above, too, 11.4 in 4 x 256 and 10.5 in 16 x 64 (H200)."""
-
-
 WHOLE_ROW = 512
 """The same where tiles share nothing with those above: fewer rows of them begin and end inside of
 lines. y += u v^T takes 11.6 us in 2 x 512 for 12281 x 728 bf16, in 32 x 64 18.6; 14.9 and 16.9 for
