@@ -74,6 +74,12 @@ class RingPlan:
         beside each; the last is ragged."""
         return max(1, -(-self.programs // beside) - 1) * tile + left_over
 
+    def grown(self, other: RingPlan) -> RingPlan:
+        """Long enough for both, with the other's tiles."""
+        mine = self.stages, self.programs, self.parts
+        wanted = other.stages, other.programs, other.parts
+        return RingPlan(*map(max, mine, wanted), other.constants)
+
     def covers(self, other: RingPlan) -> bool:
         """Whether what is long enough for this one is for the other, whose tiles are the same."""
         mine = self.stages, self.programs, self.parts
@@ -117,9 +123,9 @@ class Recorder:
 
 
 @contextmanager
-def recorded() -> Iterator[Recorder]:
+def recorded(*, only_plan: bool = False) -> Iterator[Recorder]:
     """Records what runs on the emulator, with `CTAS` in a persistent launch, for so many
-    multiprocessors, as the model that chooses tiles sees them."""
+    multiprocessors, as the model that chooses tiles sees them. `only_plan`: nothing runs."""
     recorder = Recorder()
     run, launch = Scheduler.run, emulator_device.EmulatorDevice.launch
 
@@ -143,7 +149,8 @@ def recorded() -> Iterator[Recorder]:
         programs = check_grid(grid)
         ctas = loaded.kernel.launched(programs, CTAS * prod(loaded.kernel.cluster))
         recorder.grids.append((prod(programs), prod(ctas)))
-        launch(self, loaded, arguments, grid, stream)
+        if not only_plan:
+            launch(self, loaded, arguments, grid, stream)
 
     with (
         mock.patch.object(Scheduler, "run", run_and_note),

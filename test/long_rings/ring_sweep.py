@@ -2,7 +2,7 @@
 
 Runs the cases of `ringed_examples` and `ringed_products` for their targets in check and late mode,
 at the sizes of their own plans, and prints a line for each, with its CPU time, and a summary.
-`--target`: one target.
+`--target`: one target. `--done FILE`: what was printed before, of which nothing right runs again.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
+import re
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -32,6 +33,7 @@ def main() -> int:
     parser.add_argument("--target", action="append", choices=ALL)
     parser.add_argument("--list", action="store_true", help="print names alone")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--done", type=Path, help="output of earlier runs")
     told = parser.parse_args()
     wanted = [
         (name, target)
@@ -43,25 +45,34 @@ def main() -> int:
     if told.list:
         print("\n".join(f"{name} {target}" for name, target in wanted))
         return 0
+    right = _right_before(told.done.read_text()) if told.done else set()
     os.environ["TILEC_DEVICE"] = "emulator"  # where there is a GPU, too
     kernels: set[tuple[str, str]] = set()
     findings = 0
     with ProcessPoolExecutor(told.jobs, multiprocessing.get_context("fork")) as pool:
-        for (name, target), (outcome, seconds) in zip(
-            wanted, pool.map(_timed, *zip(*wanted, strict=True)), strict=True
-        ):
+        due = {pool.submit(_timed, *each): each for each in wanted if each not in right}
+        for future in as_completed(due):
+            (name, target), (outcome, seconds) = due[future], future.result()
             findings += bool(outcome.finding)
             kernels.update((each, target) for each in outcome.kernels)
             plan = outcome.plan
             print(
                 f"{name:32} {target:8} {plan.stages:2} stages {plan.programs:3} programs "
-                f"{seconds:6.1f} s  {outcome.finding or 'ok'}",
+                f"{plan.parts:2} parts {seconds:6.1f} s  {outcome.finding or 'ok'}",
                 flush=True,
             )
+    before = right.intersection(wanted)
     print(
-        f"{len(wanted)} cases and targets, {len(kernels)} kernels and targets, {findings} findings"
+        f"{len(wanted)} cases and targets, {len(before)} of them before, "
+        f"{len(kernels)} kernels and targets, {findings} findings"
     )
     return int(findings > 0)
+
+
+def _right_before(text: str) -> set[tuple[str, str]]:
+    """The names and targets of the lines that end in "ok"."""
+    lines = re.findall(r"^(.+?) +(sm_\w+) +\d+ stages .* ok$", text, re.MULTILINE)
+    return {(name, target) for name, target in lines}
 
 
 def _timed(name: str, target: str) -> tuple[Outcome, float]:

@@ -11,7 +11,7 @@ import pkgutil
 
 import numpy as np
 import pytest
-from ring_checks import check_case, why_short
+from ring_checks import check_case, plan_of, why_short
 from ring_plans import RingPlan, recorded
 from ringed_examples import ALL
 from ringed_examples import CASES as EXAMPLES
@@ -60,6 +60,14 @@ def test_a_case_runs_for_one_target_behind_another() -> None:
     case, _ = PRODUCTS["ops batch"]
     for target in ("sm_80", "sm_90a"):
         assert check_case(case, target, modes=("late",)).finding == ""
+
+
+def test_tiles_that_change_with_each_size_are_kept() -> None:
+    """Longer sums choose more parts, for which they must be longer, with other tiles again."""
+    case, _ = EXAMPLES["matmul f16"]
+    plan, found = plan_of(case, "sm_90a")
+    assert found == ""
+    assert plan.parts > 1
 
 
 def test_every_example_is_here_or_has_no_ring() -> None:
