@@ -78,6 +78,22 @@ def test_short_rows_that_loops_walk_along_leave_room_for_others() -> None:
         assert covering(usual, {"BM": 780, "BK": length}, ["BK"]) == usual
 
 
+@tilec.kernel(grid=lambda y, BM: tl.cdiv(y.shape[0], BM))
+def sum_rows(x: tl.array, y: tl.array, BM: tl.const = tl.auto, BK: tl.const = tl.auto):
+    m = tl.program_id(0) * BM
+    total = tl.zeros((BM,), tl.f32)
+    for k in tl.range(0, x.shape[1], BK):
+        total += tl.sum(tl.load(x, (m, k), (BM, BK)), axis=1)
+    tl.store(y, m, total)
+
+
+@pytest.mark.parametrize("rows", [1, 70])
+def test_rows_of_nothing_have_tiles(rows: int) -> None:
+    y = np.full(rows, np.nan, np.float32)
+    sum_rows.on("emulator:check")(np.zeros((rows, 0), np.float32), y)
+    assert not y.any()
+
+
 def test_tiles_cover_in_as_many_programs_and_span_no_more_elements() -> None:
     rng = np.random.default_rng()
     for _ in range(500):

@@ -31,6 +31,7 @@ def covering(
     loops walk on by. Down columns none gets longer beside them; along rows of half of the usual
     side at most one step is a row, and others get longer."""
     names, elements = list(usual), prod(usual.values())
+    lengths = {name: max(1, length) for name, length in lengths.items()}  # no array is too short
     rows = [name for name in walked if name == names[-1]]
     down = [name for name in walked if name != names[-1]]
     sides = {
