@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 import random_functions
 from random_functions import numpy_language
 from random_functions.kernel_writer import ArrayOf, Written
+from random_functions.numpy_language import AUTO_SIDE
 from random_functions.placing import Lie, Placed, drawn_lies, harmed
+from random_functions.rows import FAR, rows
 
 TARGETS = ("sm_80", "sm_90a", "sm_90a", "sm_90a", "sm_100a", "sm_100a", "sm_120a")
 EXACT = 1 << 23
@@ -24,6 +28,12 @@ NUMPY = {
     "i32": np.int32, "i64": np.int64, "f16": np.float16, "f32": np.float32, "f64": np.float64,
 }  # fmt: skip
 """Dtypes that NumPy has."""
+ROWS = 0.4
+"""So many are kernels of rows, columns and elements."""
+MOST_ELEMENTS = 40_000
+"""Of such a kernel's arrays."""
+MOST_PROGRAMS = 40
+"""Of it, in NumPy, which runs one behind the other."""
 DEMANDS = re.compile(r", (stages=\d|warp_specialize=True)")
 
 
@@ -41,6 +51,13 @@ class Case:
     lies: list[Lie]
     sizes: dict[str, int]
     in_loops: bool = True
+    constants: dict[str, int] = field(default_factory=dict)
+
+    def launch(self, kernel: Any, places: Sequence[Placed]) -> None:
+        """Launches it, whose own rule may give the grid."""
+        pairs = zip(self.kernel.arrays, self.arguments, places, strict=True)
+        given = [int(a) if array.dtype == "int" else one.array for array, a, one in pairs]
+        (kernel if self.kernel.rule else kernel[self.grid])(*given, **self.constants)
 
     @property
     def text(self) -> str:
@@ -61,7 +78,7 @@ class Case:
     def largest(self, arrays: Sequence[np.ndarray]) -> float:
         """The greatest number in those arrays whose dtypes may round."""
         pairs = zip(self.kernel.arrays, arrays, strict=True)
-        narrow = [a for array, a in pairs if array.dtype not in ("i1", "i64", "f64")]
+        narrow = [a for array, a in pairs if array.dtype not in ("i1", "i64", "f64", "int")]
         return max((np.abs(a).max(initial=0) for a in narrow), default=0)
 
 
@@ -71,13 +88,23 @@ def drawn(
     """A case; the same for the same seed. `data`: other numbers in arrays of the same sizes;
     `before`: whose target, sizes and dtype it has, its K being as long as the other's M."""
     rng = random.Random(seed)
-    kernel = random_functions.kernel(seed, before.kernel.dtype if before else None)
+    dtype = before.kernel.dtype if before else None
+    is_rows = random.Random(f"kind {seed}").random() < ROWS
+    kernel = (rows if is_rows else random_functions.kernel)(seed, dtype)
     target = before.target if before else rng.choice(targets)
-    demands = _demands(rng, target)
-    sizes = _sizes(rng, kernel)
-    if before is not None:
-        sizes = {**before.sizes, "K": before.sizes["M"]}
-    counts = {axis: -(-sizes[axis] // block) for axis, block in kernel.blocks.items()}
+    demands = _demands_of_rows(rng, target) if is_rows else _demands(rng, target)
+    sizes = _sizes_of_rows(rng, kernel) if is_rows else _sizes(rng, kernel)
+    if before is not None and is_rows:
+        sizes |= {"M": before.sizes["M"], "K": before.sizes.get("N", before.sizes["K"])}
+    elif before is not None:
+        sizes |= {**before.sizes, "K": before.sizes["M"]}
+        if before.kernel.rule:
+            sizes["N"] = before.sizes["K"]
+    blocks = kernel.blocks or blocks_of_rows(kernel)
+    counts = {axis: -(-sizes[axis] // block) for axis, block in blocks.items()}
+    width = max(8, -(-sizes["K"] // 8) * 8)
+    width = width if rng.random() < 0.5 else 1 << (width - 1).bit_length()
+    constants = {"N": width} if "N" in kernel.constants else {}
     numbers = np.random.default_rng([rng.randrange(1 << 30), data])
     arguments = [_elements(a, kernel, sizes, counts, rng, numbers) for a in kernel.arrays]
     grid = tuple(counts[axis] for axis in kernel.programs)
@@ -85,7 +112,15 @@ def drawn(
     for lie, number in zip(lies, range(len(lies)), strict=True):
         if lie.same_as is not None:
             arguments[number] = arguments[lie.same_as]
-    return Case(kernel, demands, target, arguments, grid, lies, sizes)
+    return Case(kernel, demands, target, arguments, grid, lies, sizes, constants=constants)
+
+
+def blocks_of_rows(kernel: Written) -> dict[str, int]:
+    """Of a kernel whose tiles the compiler chooses, those that NumPy takes."""
+    along = kernel.rule.split(", ")[1].rstrip(")")
+    own = kernel.programs[0]
+    rows = {own: int(along) if along.isdigit() else AUTO_SIDE}
+    return {"M": AUTO_SIDE, "K": AUTO_SIDE, **rows}
 
 
 def expected_of(case: Case, launches: int = 1) -> list[np.ndarray] | None:
@@ -93,7 +128,7 @@ def expected_of(case: Case, launches: int = 1) -> list[np.ndarray] | None:
     round."""
     arrays = [a.copy() for a in case.arguments]
     for _ in range(launches):
-        numpy_language.run(case.text, "kernel", arrays, case.grid)
+        numpy_language.run(case.text, "kernel", arrays, case.grid, case.constants)
     return arrays if case.largest(arrays) <= case.limit else None
 
 
@@ -132,6 +167,18 @@ def _demands(rng: random.Random, target: str) -> str:
     return ", ".join(found)
 
 
+def _demands_of_rows(rng: random.Random, target: str) -> str:
+    found = []
+    if rng.random() < 0.25:
+        found.append(f"num_warps={rng.choice((1, 2, 4, 8))}")
+    if rng.random() < 0.25:
+        ways = ("True", "False") if target in ("sm_80", "sm_90a") else ("True", '"dynamic"')
+        found.append(f"persistent={rng.choice(ways)}")
+    if target not in ("sm_80", "sm_120a") and rng.random() < 0.1:
+        found.append(rng.choice(("cluster=2", "sum_parts=2", "sum_parts=4")))
+    return ", ".join(found)
+
+
 def _sizes(rng: random.Random, kernel: Written) -> dict[str, int]:
     """Elements along the axes: no, one, several blocks, up to where rings of four have wrapped."""
     step = rng.choice((1, 8, 8, 16, 16))
@@ -147,6 +194,19 @@ def _sizes(rng: random.Random, kernel: Written) -> dict[str, int]:
     return sizes
 
 
+def _sizes_of_rows(rng: random.Random, kernel: Written) -> dict[str, int]:
+    """Rows and columns: a few, or of one axis many where the other is short."""
+    few, many = (int(math.exp(rng.uniform(0, math.log(most)))) for most in (20, MOST_ELEMENTS))
+    many = max(1, many // few)
+    if rng.random() < 0.2:
+        many = rng.choice((0, 1, AUTO_SIDE, 2 * AUTO_SIDE))
+    if rng.random() < 0.5:
+        many = -(-many // 16) * 16
+    walked, own = (many, few) if rng.random() < 0.7 else (few, many)
+    own = min(own, MOST_PROGRAMS * blocks_of_rows(kernel)[kernel.programs[0]])
+    return {"M": own, "K": walked} if kernel.programs[0] == "M" else {"M": walked, "K": own}
+
+
 def _elements(
     array: ArrayOf,
     kernel: Written,
@@ -157,6 +217,13 @@ def _elements(
 ) -> np.ndarray:
     """The numbers in an array: small, places of blocks, or numbers of rows, some outside."""
     axis = array.axes[-1:]
+    if array.dtype == "int":
+        far = array.kind == "far"
+        return np.array(int(rng.choice(FAR)) if far else rng.randint(0, sizes["K"] + 9), np.float64)
+    if array.kind == "ends":
+        return np.sort(numbers.integers(0, sizes["K"] + 1, (sizes[axis],))).astype(np.float64)
+    if array.kind == "flags" and kernel.rule:
+        return numbers.integers(0, 2, (sizes[axis],)).astype(np.float64)
     if array.kind in ("flags", "blocks"):
         length = max(1, counts[axis] + rng.choice((0, 0, -1)))
         high = 2 if array.kind == "flags" else counts[axis] + 1
@@ -164,8 +231,9 @@ def _elements(
             length = rng.choice((0, 1, counts[axis], counts[axis] + 2))
         return numbers.integers(0, high, (length,)).astype(np.float64)
     if array.kind == "rows":
-        return numbers.integers(-1, sizes[axis] + 1, (sizes[axis],)).astype(np.float64)
-    whole = {"P": counts["M"], "Q": counts["N"], **sizes}
+        shape = [sizes[a] for a in array.axes]
+        return numbers.integers(-1, sizes[axis] + 1, shape).astype(np.float64)
+    whole = {"P": counts["M"], "Q": counts.get("N", 1), **sizes}
     if "P" in array.axes:  # a block of each program
         whole |= kernel.blocks
     least = 0 if array.dtype in ("i1", "u8", "u16") else -1

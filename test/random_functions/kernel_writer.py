@@ -8,6 +8,7 @@ clamped before they would round, so that NumPy is the judge (`numpy_language`).
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -51,7 +52,8 @@ class Value:
 class ArrayOf:
     """A parameter: what its dimensions are, its dtype, the numbers in it.
 
-    `kind`: "data" (-1, 0, 1), "flags" (0, 1), "blocks" (numbers of blocks along K), "out", "rows".
+    `kind`: "data" (-1, 0, 1), "flags" (0, 1), "blocks" (numbers of blocks along K), "out", "rows",
+    "ends" (where lists end); "number", an int, or "far", one that leads out of every array.
     `large`: sums are written into it.
     """
 
@@ -65,17 +67,28 @@ class ArrayOf:
 @dataclass
 class Written:
     """A kernel: its text but for the decorator, its arrays, its blocks, its grid's axes, and the
-    dtype of what it multiplies."""
+    dtype of what it multiplies. `constants`: names with their defaults, which the compiler chooses,
+    or None, which the call gives; `rule`: its grid by these."""
 
     arrays: list[ArrayOf]
     body: list[Line]
     blocks: dict[str, int]
     programs: str
     dtype: str
+    constants: dict[str, str | None] = field(default_factory=dict)
+    rule: str = ""
 
     def text(self, demands: str = "") -> str:
         """Python; `demands`: of the decorator."""
-        parameters = ", ".join(f"{array.name}: tl.array" for array in self.arrays)
+        types = {"int": "int"}
+        given = [f"{array.name}: {types.get(array.dtype, 'tl.array')}" for array in self.arrays]
+        defaults = {name: f" = {value}" if value else "" for name, value in self.constants.items()}
+        constants = [f"{name}: tl.const{default}" for name, default in defaults.items()]
+        parameters = ", ".join([*given, *constants])
+        if self.rule:
+            names = dict.fromkeys(re.findall(r"extent\d|[A-Z]+", self.rule))
+            rule = f"grid=lambda {', '.join(names)}: {self.rule}"
+            demands = f"{rule}, {demands}" if demands else rule
         head = ["import tilec", "import tilec.language as tl", ""]
         head += [f"@tilec.kernel({demands})", f"def kernel({parameters}):"]
         return "\n".join([*head, *(text for line in self.body for text in line.lines(1)), ""])

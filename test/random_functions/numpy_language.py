@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +19,8 @@ NAMES = (
     *("f8e4m3", "f8e5m2", "f16", "bf16", "f32", "f64"),
 )
 """What a kernel names and NumPy has no use for: annotations, dtypes."""
+AUTO_SIDE = 64
+"""Of tiles, here, that the compiler chooses: what such kernels leave does not follow from it."""
 WRAPPING = {
     "i8": (8, True),
     "i16": (16, True),
@@ -247,6 +249,7 @@ def language(program: tuple[int, ...], grid: tuple[int, ...]) -> SimpleNamespace
     memory = (load, store, gather, scatter, atomic_add, atomic_max, atomic_min, window, dot)
     return SimpleNamespace(
         **{name: name for name in NAMES},
+        auto=AUTO_SIDE,
         **shapes,
         **elements,
         **reductions,
@@ -255,13 +258,20 @@ def language(program: tuple[int, ...], grid: tuple[int, ...]) -> SimpleNamespace
     )
 
 
-def run(text: str, name: str, arguments: Sequence[np.ndarray], grid: tuple[int, ...]) -> None:
+def run(
+    text: str,
+    name: str,
+    arguments: Sequence[np.ndarray],
+    grid: tuple[int, ...],
+    constants: Mapping[str, int] | None = None,
+) -> None:
     """Runs a kernel's text, all programs of a grid; `arguments` are float64 arrays, written in
-    place."""
+    place, and numbers, of no dimension."""
     own = "\n".join(line for line in text.splitlines() if not line.startswith("import "))
     code = compile(own, "<kernel>", "exec")
     for program in itertools.product(*map(builtins.range, grid)):
         undecorated = SimpleNamespace(kernel=lambda **_: lambda function: function)
         scope: dict[str, Any] = {"tilec": undecorated, "tl": language(program, grid)}
         exec(code, scope)  # the text is the generator's
-        scope[name](*(Window(a, (0,) * a.ndim, a.shape) for a in arguments))
+        given = (Window(a, (0,) * a.ndim, a.shape) if a.ndim else int(a) for a in arguments)
+        scope[name](*given, **(constants or {}))

@@ -65,6 +65,8 @@ def tensors_of(case: Case) -> list[Placed]:
 
     def made(number: int, numbers: np.ndarray) -> torch.Tensor:
         dtype = case.kernel.arrays[number].dtype
+        if dtype == "int":
+            return torch.from_numpy(numbers.astype(np.int64)).cuda()
         if dtype in NUMPY:
             return torch.from_numpy(numbers.astype(NUMPY[dtype])).cuda()
         return torch.from_numpy(numbers.astype(np.float32)).to(DTYPES[dtype]).cuda()
@@ -107,7 +109,7 @@ def outcome(case: Case, seed: int, launches: int, folder: Path) -> str:
 
     def launch(data: int, places: Sequence[Placed]) -> None:
         for _ in range(1 + data):
-            kernel[case.grid](*(one.array for one in places))
+            case.launch(kernel, places)
 
     done = all(
         launched(data, functools.partial(launch, data, places))
@@ -138,8 +140,7 @@ def outcome_of_pair(pair: Pair, seed: int, launches: int, folder: Path) -> str:
 
     def launch(places: Sequence[Sequence[Placed]]) -> None:
         for number in pair.order:
-            arrays = (one.array for one in places[number])
-            kernels[number][pair.cases[number].grid](*arrays)
+            pair.cases[number].launch(kernels[number], places[number])
 
     done = all(
         launched(data, functools.partial(launch, places)) for data, places in enumerate(placed_ones)

@@ -79,7 +79,7 @@ def expected_of_pair(pair: Pair) -> list[list[np.ndarray]] | None:
     ]
     for number in pair.order:
         case = pair.cases[number]
-        numpy_language.run(case.text, "kernel", arrays[number], case.grid)
+        numpy_language.run(case.text, "kernel", arrays[number], case.grid, case.constants)
         if case.largest(arrays[number]) > case.limit:
             return None
     return arrays

@@ -61,7 +61,7 @@ def typed(case: Case) -> list[Placed]:
 
     dtypes = {
         "bf16": ml_dtypes.bfloat16, "f8e4m3": ml_dtypes.float8_e4m3fn,
-        "f8e5m2": ml_dtypes.float8_e5m2, **NUMPY,
+        "f8e5m2": ml_dtypes.float8_e5m2, "int": np.int64, **NUMPY,
     }  # fmt: skip
 
     def made(number: int, numbers: np.ndarray) -> np.ndarray:
@@ -143,7 +143,7 @@ def launched(case: Case, places: Sequence[Placed], mode: str) -> None:
     """One launch on the emulator."""
     with tempfile.TemporaryDirectory() as folder:
         kernel = loaded(case.text, Path(folder), "random_kernel")
-        kernel.on(f"emulator:{mode}")[case.grid](*(one.array for one in places))
+        case.launch(kernel.on(f"emulator:{mode}"), places)
 
 
 def wrong_with(run: Callable[[], None], target: str) -> str:
