@@ -4,10 +4,11 @@ checked."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
+
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ when the kernel runs; arrays that the kernel writes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mlir import ir
 
@@ -41,6 +41,7 @@ from tilec.passes.layouts.runs import register_run
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import binary
 from tilec.passes.rewriting.walk import find_ops
+from tilec.records import dataclass
 
 _SAID = ("dims", "padding", "options")
 """What two loads of the same elements say alike."""

@@ -45,7 +45,6 @@ lose by it, unless they are widened before they are added up.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -75,6 +74,7 @@ from tilec.passes.rewriting.loops import (
 from tilec.passes.rewriting.scalars import constant, create, is_zero
 from tilec.passes.rewriting.values import again
 from tilec.passes.rewriting.walk import is_of
+from tilec.records import dataclass
 
 SUMS = ("arith.addf", "arith.addi")
 IDEMPOTENT = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any
 
@@ -22,6 +22,7 @@ from tilec.hardware.target import Feature, Target
 from tilec.messages.diagnostics import CompileError, InternalError
 from tilec.passes.rewriting.locations import error_at, source_location
 from tilec.passes.rewriting.walk import kernels
+from tilec.records import dataclass
 
 
 class Level(Enum):

@@ -22,8 +22,6 @@ explicit kernels, whose fences are their author's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from tilec.dialects.effects import read_by, written_by
@@ -34,6 +32,7 @@ from tilec.passes.analysis.async_readers import ends_with_products
 from tilec.passes.analysis.signals import hears_of_threads_or_products, threads_arrive_at
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.rewriting.walk import all_ops, blocks_in
+from tilec.records import dataclass
 
 
 @kernel_pass(

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 from mlir import ir
@@ -48,6 +48,7 @@ from tilec.passes.rewriting.loops import is_program_loop
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import find_ops, ops_named
 from tilec.passes.roles.parts import Part, parts_of
+from tilec.records import dataclass
 
 FEW = 8
 """Registers of a thread for all that is loaded early: with more, fewer CTAs run side by side."""

@@ -32,7 +32,7 @@ buffers written before the wait for their asynchronous readers (a bug of the pas
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -59,6 +59,7 @@ from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.rewriting.loops import behind, enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.walk import blocks_in, find_ops
+from tilec.records import dataclass
 
 LOOPS = ("scf.for", "scf.while")
 

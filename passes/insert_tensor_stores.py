@@ -18,7 +18,6 @@ flag would not wait for the copy engine), or in which parts of sums come in turn
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from mlir import ir
@@ -58,6 +57,7 @@ from tilec.passes.rewriting.loops import are_alternatives, enclosing_ops, is_pro
 from tilec.passes.rewriting.refusals import Refusal, attempt
 from tilec.passes.rewriting.scalars import binary, i32_constant
 from tilec.passes.rewriting.walk import find_ops, is_of
+from tilec.records import dataclass
 
 SCATTERED = 1.5
 """Times the requests to L2 of whole rows from which on a store is worth the copy engine. The f32

@@ -23,8 +23,6 @@ registers each time).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from tilec.dialects.def_use import made_by, only_use, only_user, users
@@ -35,6 +33,7 @@ from tilec.passes.rewriting.control import either
 from tilec.passes.rewriting.loops import behind, find_loops, terminator, without_iteration_argument
 from tilec.passes.rewriting.scalars import is_zero, less
 from tilec.passes.rewriting.walk import find_ops
+from tilec.records import dataclass
 
 
 @tile_pass(

@@ -41,8 +41,6 @@ several rings.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from tilec.dialects.gpu_tile import (
@@ -59,6 +57,7 @@ from tilec.passes.demands.kernels import settled_arrays
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.refusals import Refusal, attempt
 from tilec.passes.rewriting.walk import all_ops, alloc_of, find_ops, is_of, is_pure, role_of
+from tilec.records import dataclass
 
 _SCALAR_OPS = ("memref.dim", "scf.for", "scf.yield", "gpu.yield", "gpu_tile.role")
 

@@ -36,7 +36,6 @@ loops with several such accumulators, one group that reads registers which its i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 from mlir import ir
@@ -62,6 +61,7 @@ from tilec.passes.rewriting.refusals import Refusal, attempt
 from tilec.passes.rewriting.scalars import binary, less
 from tilec.passes.rewriting.values import replace_op, replace_uses
 from tilec.passes.rewriting.walk import find_ops, is_of
+from tilec.records import dataclass
 
 
 @tile_pass(

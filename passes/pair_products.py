@@ -27,7 +27,6 @@ Does not handle: an lhs in tensor memory, several accumulators side by side in o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from mlir import ir
@@ -71,6 +70,7 @@ from tilec.passes.rewriting.refusals import Refusal, attempt
 from tilec.passes.rewriting.scalars import binary, equal, i32_constant
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import find_ops, role_of
+from tilec.records import dataclass
 
 BOTH, EVEN = 3, 1
 """Masks of the CTAs of a pair of ranks 0 and 1."""

@@ -36,7 +36,6 @@ products of tensor memory those that demand no stages: rotate-dots may do more f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
@@ -89,6 +88,7 @@ from tilec.passes.rewriting.scalars import (
     truth_of,
 )
 from tilec.passes.rewriting.walk import all_ops, find_ops, is_of
+from tilec.records import dataclass
 
 
 @tile_pass(requires=Level.LAYOUTS, rings=True)

@@ -33,7 +33,7 @@ Does not handle: what is in a branch or an inner loop, but for the next iteratio
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from mlir import ir
 
@@ -62,6 +62,7 @@ from tilec.passes.rewriting.scalars import (
 )
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import ops_named
+from tilec.records import dataclass
 
 _QUOTIENTS = ("arith.floordivsi", "arith.divsi", "arith.divui")
 _REMAINDERS = ("arith.remsi", "arith.remui")

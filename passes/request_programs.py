@@ -40,7 +40,6 @@ it, and reports where it cannot).
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from math import prod
 
 from mlir import ir
@@ -80,6 +79,7 @@ from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.scalars import binary, constant, equal, i32_constant
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import is_of
+from tilec.records import dataclass
 
 
 @kernel_pass(

@@ -31,7 +31,6 @@ buffers ordered by a sync, second products whose slots threads read.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
@@ -56,6 +55,7 @@ from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.refusals import Refusal, attempt
 from tilec.passes.rewriting.scalars import binary, constant
 from tilec.passes.rewriting.walk import is_pure
+from tilec.records import dataclass
 
 
 @tile_pass(

@@ -44,7 +44,7 @@ have effects besides stores, or read what they store.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mlir import ir
 
@@ -95,6 +95,7 @@ from tilec.passes.rewriting.loops import innermost_loop
 from tilec.passes.rewriting.scalars import as_type, binary, less, select
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import all_ops
+from tilec.records import dataclass
 from tilec.terms.demands import ORDER
 
 DEMAND = "the author's demand"

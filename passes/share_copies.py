@@ -30,7 +30,6 @@ Does not handle: copies outside a load role of specialize-warps, parts that are 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
@@ -58,6 +57,7 @@ from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.refusals import Refusal, attempt
 from tilec.passes.rewriting.scalars import binary
 from tilec.passes.rewriting.walk import find_ops
+from tilec.records import dataclass
 
 
 @kernel_pass(

@@ -28,7 +28,6 @@ Does not handle: takes inside a warp by shuffles, which would save the shared me
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import gcd
 
 from mlir import ir
@@ -62,6 +61,7 @@ from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.scalars import binary, constant
 from tilec.passes.rewriting.values import replace_op, with_body
 from tilec.passes.rewriting.walk import find_ops, is_of, kernels, ops_named
+from tilec.records import dataclass
 
 MOST_ROWS_BYTES = 4096
 """Counts of a histogram, a row for each warp: 256 bins of four warps. Not timed: few enough to be

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import accumulate
 from math import gcd, prod
 from typing import Any
 
 from tilec.executable.kernel import INDEX_LIMIT_32, Parameter, row_words
+from tilec.records import dataclass
 from tilec.runtime.arrays import HOST, ArrayView, describe, form_of
 from tilec.runtime.dlpack import contiguous_strides
 from tilec.runtime.errors import ArgumentError

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from weakref import WeakValueDictionary
 
 from tilec.hardware.sizes import VECTOR_BYTES
+from tilec.records import dataclass
 from tilec.runtime import dlpack
 from tilec.runtime.errors import ArgumentError, TracedTensorError
 from tilec.runtime.traced_values import is_traced

@@ -20,11 +20,11 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tilec.executable.kernel import CompiledKernel
+from tilec.records import dataclass
 from tilec.runtime.atomic_file import write_atomically
 from tilec.runtime.file_lock import locked
 from tilec.runtime.foreign_files import (

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from tilec.records import dataclass
 from tilec.terms.dtypes import DTYPES, DType
 
 CPU = 1

@@ -6,7 +6,6 @@ import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -16,6 +15,7 @@ from tilec.executable.grid import check_grid
 from tilec.executable.kernel import AbiSlot, CompiledKernel, Parameter, row_words
 from tilec.executable.thread_lock import ThreadLock
 from tilec.messages.mistakes import mistake
+from tilec.records import dataclass
 from tilec.runtime import emulator
 from tilec.runtime.array_list import ArrayList, describe_list, table_of
 from tilec.runtime.arrays import HOST, ArrayView, describe

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import keyword
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tilec.executable.kernel import LISTS
 from tilec.messages.binding import bound
+from tilec.records import dataclass
 from tilec.runtime.errors import ArgumentError
 
 KINDS = ("array", *LISTS, "scalar", "typed", "const")

@@ -6,8 +6,9 @@ A launch compares identities, 30 ns each, and goes the whole way where one diffe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

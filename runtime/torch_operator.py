@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 from uuid import uuid4
@@ -22,6 +22,7 @@ from uuid import uuid4
 import torch
 
 from tilec.executable.kernel import LISTS
+from tilec.records import dataclass
 from tilec.runtime.array_list import describe_list, list_of
 from tilec.runtime.arrays import CUDA, HOST, ArrayView, refuse_recorded
 from tilec.runtime.errors import ArgumentError

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any, ClassVar, TypeVar
 
@@ -19,6 +19,7 @@ from tilec.dialects.types import bit_width, byte_width, element, encoding, shape
 from tilec.hardware.layout import Layout, parse_layout
 from tilec.hardware.shared_layout import SharedLayout, parse_shared_layout
 from tilec.hardware.tensor_memory import COLUMN_BITS, TensorMemoryLayout, parse_tensor_memory_layout
+from tilec.records import dataclass
 
 IRDL = """
 irdl.attribute @layout { %s = irdl.base "#builtin.string" irdl.parameters(form: %s) }

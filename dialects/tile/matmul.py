@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -16,6 +15,7 @@ from tilec.dialects.traits import Groups
 from tilec.dialects.types import element, shape, show
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.target import Feature
+from tilec.records import dataclass
 
 ACCUMULATORS = {
     "f64": ("f64",),

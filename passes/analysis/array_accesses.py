@@ -19,7 +19,7 @@ are not for arrays that a kernel both reads and writes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from mlir import ir
@@ -38,6 +38,7 @@ from tilec.passes.analysis.divisibility import (
 )
 from tilec.passes.rewriting.loops import is_inside
 from tilec.passes.rewriting.walk import is_of
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ launch, so that one can ask up to which a value stays small.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from tilec.dialects import tile
 from tilec.dialects.predicates import predicate_of
 from tilec.passes.analysis.integer_program import TERMINATORS, Block, IntegerProgram, Step
 from tilec.passes.analysis.intervals import Interval, holds, hull
 from tilec.passes.rewriting.walk import is_of
+from tilec.records import dataclass
 
 _ROUNDS = 2
 """How often a loop's carried values are looked at before what still grows counts as anything: once

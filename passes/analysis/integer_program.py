@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mlir import ir
 
@@ -31,6 +31,7 @@ from tilec.passes.analysis.intervals import (
 from tilec.passes.analysis.launch_texts import described
 from tilec.passes.demands.kernels import MOST_PER_CTA, MOST_STRIPES, is_whole
 from tilec.passes.rewriting.walk import blocks_in
+from tilec.records import dataclass
 
 
 @dataclass

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from mlir import ir
@@ -41,6 +41,7 @@ from tilec.passes.demands.kernels import is_explicit
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.walk import blocks_in, find_ops, ops_named, role_of, users_of
+from tilec.records import dataclass
 
 
 @dataclass

@@ -14,7 +14,6 @@ whole.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -40,6 +39,7 @@ from tilec.passes.analysis.straight_code import bends
 from tilec.passes.analysis.vector_width import access_width, element_bytes
 from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
 from tilec.passes.rewriting.walk import all_ops, blocks_in, is_of, kernel_of
+from tilec.records import dataclass
 
 SUBJECT = "registers"
 """What reports of too many are about; `jit` warns of each."""

@@ -10,7 +10,7 @@ a number; or follow a dimension of the tile instead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from mlir import ir
@@ -22,6 +22,7 @@ from tilec.dialects.predicates import predicate_of
 from tilec.dialects.types import is_index, number_type, shape
 from tilec.passes.analysis.divisibility import constant_of, number_of
 from tilec.passes.rewriting.walk import is_of
+from tilec.records import dataclass
 
 QUOTIENTS = ("arith.floordivsi", "arith.divsi", "arith.divui")
 """Of numbers that are not negative all the same."""

@@ -12,7 +12,7 @@ accesses to global memory count as reads, and orders as writes, of one more thin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mlir import ir
 
@@ -50,6 +50,7 @@ from tilec.passes.contract import PassContext
 from tilec.passes.layouts.matrix_load import plan_matrix_load, plan_matrix_store
 from tilec.passes.rewriting.loops import carried_by, inits_of, yielded_by
 from tilec.passes.rewriting.walk import all_ops
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

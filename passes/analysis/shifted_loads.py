@@ -4,7 +4,6 @@ an aligned place, as those of a stencil's neighbours do."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -22,6 +21,7 @@ from tilec.passes.analysis.vector_width import contiguous_dim, provable_width
 from tilec.passes.analysis.written_arrays import written_arrays
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.walk import find_ops, is_of
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import gcd
 
 from mlir import ir
@@ -14,6 +13,7 @@ from tilec.dialects.types import byte_width, element, shape
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.divisibility import Divisibility, static_strides
 from tilec.passes.layouts.runs import register_run
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 
 from mlir import ir
@@ -19,6 +18,7 @@ from tilec.passes.checks.ring_walk import Code
 from tilec.passes.contract import PassContext
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import find_ops
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

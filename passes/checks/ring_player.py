@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
@@ -24,6 +24,7 @@ from tilec.passes.checks.ring_scalars import Scalars
 from tilec.passes.checks.ring_state import Broken, RingState, Turn
 from tilec.passes.checks.ring_walk import Code, Walk
 from tilec.passes.rewriting.op_tables import OpSet
+from tilec.records import dataclass
 
 
 class Enough(Exception):

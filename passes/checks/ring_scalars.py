@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from mlir import ir
@@ -21,6 +21,7 @@ from tilec.dialects.integers import function_of
 from tilec.dialects.op import TileOp
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.op_tables import OpSet
+from tilec.records import dataclass
 
 SIZES = (0, 1, 65, 130, 260, 520, 1030)
 """Of arrays: with tiles of 16 to 256 elements, loops of no, one and many turns, and ragged ends."""

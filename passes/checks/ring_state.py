@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mlir import ir
 
 from tilec.dialects.gpu_tile import MakeRingOp
+from tilec.records import dataclass
 
 
 class Broken(Exception):

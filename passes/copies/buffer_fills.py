@@ -4,7 +4,6 @@ it."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import gcd
 
 from mlir import ir
@@ -33,6 +32,7 @@ from tilec.passes.layouts.candidates import blocked_layout
 from tilec.passes.layouts.runs import register_run, shared_width
 from tilec.passes.rewriting.scalars import i1_constant
 from tilec.passes.rewriting.walk import is_of, users_of, uses_behind
+from tilec.records import dataclass
 
 SMALLEST_COPY = 4
 """Bytes; PTX ISA 9.0, "cp.async": cp-size is 4, 8 or 16."""

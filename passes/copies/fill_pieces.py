@@ -17,7 +17,6 @@ they load. A tile is halved along a dimension whose halves are halves of each th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
@@ -37,6 +36,7 @@ from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary
 from tilec.passes.rewriting.values import retype
 from tilec.passes.rewriting.walk import find_ops, is_of
+from tilec.records import dataclass
 
 LEAST_VALUES = 16
 """Elements of a thread's piece: with fewer on their way it waits for memory most of the time (16

@@ -20,7 +20,6 @@ which no largest is known at a launch; a single image without a dimension of its
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from mlir import ir
@@ -53,6 +52,7 @@ from tilec.passes.rewriting.loops import enclosing_ops, outside_loops
 from tilec.passes.rewriting.refusals import Refusal, refuse
 from tilec.passes.rewriting.scalars import binary, constant, create
 from tilec.passes.rewriting.walk import kernel_of
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,6 @@ one in less than a register: packing them for the next iteration would wait for 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
@@ -55,6 +54,7 @@ from tilec.passes.rewriting.op_tables import OpSet, order_of
 from tilec.passes.rewriting.refusals import attempt
 from tilec.passes.rewriting.scalars import binary, constant, less, select
 from tilec.passes.rewriting.values import replace_op
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

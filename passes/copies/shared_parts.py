@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from tilec.dialects.def_use import made_by
@@ -11,6 +9,7 @@ from tilec.dialects.gpu_tile import MakeTensorMapOp, RingAcquireOp, TmaLoadOp, T
 from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, buffer_of
 from tilec.passes.rewriting.buffers import view_part
 from tilec.passes.rewriting.scalars import binary, i32_constant
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mlir import ir
 
@@ -11,6 +11,7 @@ from tilec.dialects.types import shape
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.signs import Signs
 from tilec.passes.rewriting.scalars import binary
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ formats"). A scale is bf16's exponent as it is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.types import is_tile, shape, with_element, with_shape
 from tilec.passes.rewriting.scalars import binary, constant, create, equal, select
+from tilec.records import dataclass
 
 E8M0, E8M0_ONE = "e8m0", 127
 """Exponents of 2, and that of 1: their bias (OCP Microscaling Formats v1.0, 5.4)."""

@@ -32,7 +32,6 @@ needs whole change their layout out there. Everything else stays with `warpgroup
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from mlir import ir
@@ -67,6 +66,7 @@ from tilec.passes.rewriting.scalars import binary, constant
 from tilec.passes.rewriting.values import again
 from tilec.passes.rewriting.walk import is_of
 from tilec.passes.roles.registers import COMPUTE_REGISTERS, plan_roles
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
@@ -32,6 +31,7 @@ from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.scalars import less
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import is_of, users_of
+from tilec.records import dataclass
 
 _ISSUING = (RingWaitOp, WgmmaFenceOp, WgmmaOp)
 """What may move with a product."""

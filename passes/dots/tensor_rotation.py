@@ -4,7 +4,7 @@ later: the rules of `rotate_tensor_dots.py`."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mlir import ir
 
@@ -37,6 +37,7 @@ from tilec.passes.rewriting.loops import enclosing_ops, is_inside, terminator
 from tilec.passes.rewriting.refusals import Refusal, attempt, refuse
 from tilec.passes.rewriting.scalars import truth_of
 from tilec.passes.rewriting.walk import alloc_of, is_of, kernel_of, users_of
+from tilec.records import dataclass
 
 ISSUING_OPS = (RingWaitOp, RingHandover, Tcgen05MmaOp)
 _SLOTS = 2

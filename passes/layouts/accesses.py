@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from mlir import ir
 
 from tilec.hardware.layout import Layout
 from tilec.passes.layouts.candidates import access_cost, blocked_layout, neighbours_together
+from tilec.records import dataclass
 
 INTERLEAVED = 4
 """Elements at which the next one of a dimension lies whose stride nobody knows, where that of none

@@ -7,12 +7,12 @@ combines elements along the axis can do so level by level.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
 from tilec.hardware.layout import Layout, Mode, copies, normalize
 from tilec.hardware.sizes import WARP_SIZE
+from tilec.records import dataclass
 
 
 class Place(Enum):

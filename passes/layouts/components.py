@@ -8,7 +8,7 @@ of another layout are not joined: a conversion will stand on that edge.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from mlir import ir
@@ -21,6 +21,7 @@ from tilec.dialects.types import byte_width, element, is_tile, shape
 from tilec.hardware.layout import Layout
 from tilec.passes.rewriting.loops import carried_by, inits_of, terminator, yielded_by
 from tilec.passes.rewriting.walk import blocks_in, is_of
+from tilec.records import dataclass
 
 MATERIALIZED = ("arith.constant", "tensor.splat", "tile.iota", "tile.broadcast")
 """Ops cheap enough to be made anew in each layout that is wanted."""

@@ -13,7 +13,7 @@ A component without a memory access proposes to itself what spreads it evenly ov
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heapify, heappop, heappush
 from math import prod
 
@@ -42,6 +42,7 @@ from tilec.passes.layouts.op_costs import (
 )
 from tilec.passes.layouts.partners import partners
 from tilec.passes.layouts.scan_costs import in_runs, scan_cost, warps_last
+from tilec.records import dataclass
 
 UNANCHORED_WIDTH = 4
 """Neighbours a thread holds of a tile that no memory access wants in another way: 16 bytes of

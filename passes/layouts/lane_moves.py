@@ -24,11 +24,11 @@ their warp.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from tilec.hardware.layout import Layout, Mode
 from tilec.hardware.sizes import WARP_SIZE, WORD_BITS
+from tilec.records import dataclass
 
 LANE_BITS = WARP_SIZE.bit_length() - 1
 Bit = tuple[int, int, int]

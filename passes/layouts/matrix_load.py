@@ -10,7 +10,6 @@ then 8 along another in steps of 1, and each row's 16 bytes lie together in the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
 
@@ -19,6 +18,7 @@ from tilec.hardware.shared_layout import SharedLayout
 from tilec.hardware.sizes import WORD_BYTES
 from tilec.hardware.target import Feature
 from tilec.passes.contract import PassContext
+from tilec.records import dataclass
 
 ROW_BYTES = 16
 """Of a matrix that ldmatrix and stmatrix move: 8 rows of so many (PTX ISA 9.0, "ldmatrix")."""

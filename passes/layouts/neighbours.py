@@ -4,7 +4,7 @@ other."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from mlir import ir
@@ -25,6 +25,7 @@ from tilec.passes.layouts.maps import (
 from tilec.passes.layouts.parts import part_layout, whole_layout
 from tilec.passes.layouts.reshapes import reshaped
 from tilec.passes.rewriting.walk import is_of, uses_behind
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

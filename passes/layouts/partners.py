@@ -3,11 +3,11 @@ of one warp, or further apart."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from tilec.hardware.layout import Layout
 from tilec.passes.layouts.axis_levels import Place, axis_levels
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from math import prod
@@ -24,6 +23,7 @@ from operator import mul
 
 from tilec.hardware.layout import Layout, Mode, covers, normalize
 from tilec.passes.layouts.maps import Shape, is_past_edge, thread_steps
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

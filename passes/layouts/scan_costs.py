@@ -8,7 +8,6 @@ for each total that meets in shared memory.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 
 from tilec.dialects import tile
@@ -25,6 +24,7 @@ from tilec.passes.layouts.op_costs import (
     words,
 )
 from tilec.passes.layouts.scan_layout import scan_layout, split_levels
+from tilec.records import dataclass
 
 
 def in_runs(layout: Layout, axis: int) -> Layout:

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd
 
 from mlir import ir
@@ -46,6 +46,7 @@ from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.control import either, while_loop
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.scalars import both, compare, create, select
+from tilec.records import dataclass
 
 _LETTER = {16: "h", 32: "r", 64: "l"}
 _INTEGER_KINDS = {

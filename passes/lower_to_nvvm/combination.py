@@ -8,7 +8,6 @@ replaced by it, which costs a select an element; any other region carries a flag
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from math import inf, nan
 
@@ -26,6 +25,7 @@ from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.scalars import binary, select
 from tilec.passes.rewriting.walk import is_of
+from tilec.records import dataclass
 
 ADDED_IN_A_ROW = 8
 """Floats: the longest chain of dependent additions before a sum becomes a tree. With this, and one

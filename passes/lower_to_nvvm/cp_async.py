@@ -9,7 +9,6 @@ that are not wholly inside.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from mlir import ir
 
@@ -26,6 +25,7 @@ from tilec.passes.lower_to_nvvm.shared_address import Access
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.control import branch, for_loop
 from tilec.passes.rewriting.scalars import both, resized, select
+from tilec.records import dataclass
 
 
 def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:

@@ -10,7 +10,6 @@ the first's mask and indices speak for all.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from math import gcd
 
@@ -32,6 +31,7 @@ from tilec.passes.lower_to_nvvm.access import (
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import Array, moved_pointer, without_constant
 from tilec.passes.rewriting.scalars import binary, both, compare, resized
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

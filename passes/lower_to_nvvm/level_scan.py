@@ -10,7 +10,6 @@ its end, and what it has met first stays the first operand: it is flip, scan, fl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
@@ -19,6 +18,7 @@ from tilec.passes.lower_to_nvvm.combination import Combination, Item, choose
 from tilec.passes.lower_to_nvvm.shuffle import shuffle_items
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.scalars import both, compare, create
+from tilec.records import dataclass
 
 Block = tuple[tuple[int, ...], int]
 """A block of elements of a thread: coordinates off the axis, and where on the axis it starts."""

@@ -16,7 +16,6 @@ Wrapped rows, whose addresses are looked at when they run, are the subject of `w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -44,6 +43,7 @@ from tilec.passes.rewriting.control import branch
 from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
 from tilec.passes.rewriting.scalars import as_signed, both, create
 from tilec.passes.rewriting.walk import is_pure
+from tilec.records import dataclass
 
 TOGETHER = 32
 """Words of a thread that loads of one place bring together, at most: eight vectors, an eighth of

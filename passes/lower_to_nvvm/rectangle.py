@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +14,7 @@ from tilec.passes.lower_to_nvvm.access import storage_bits
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Array, moved_pointer, without_constant
 from tilec.passes.rewriting.scalars import both, compare
+from tilec.records import dataclass
 
 FEW_STEPS = 4
 """Tests along a dimension that take no more registers, and instructions, one by one than from one

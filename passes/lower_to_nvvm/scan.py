@@ -8,7 +8,6 @@ blocks before it add up to.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
@@ -30,6 +29,7 @@ from tilec.passes.lower_to_nvvm.level_scan import Blocks, Scan
 from tilec.passes.lower_to_nvvm.reduction import axis_items, common_layout, off_axis
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.scalars import compare
+from tilec.records import dataclass
 
 ScanLike = tile.ScanOp | gpu_tile.WarpScanOp | gpu_tile.ScanCarryOp
 

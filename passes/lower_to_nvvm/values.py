@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from tilec.dialects.gpu_tile.types import BufferType, TensorBuffer
 from tilec.passes.analysis.coordinates import SIZE_LIMIT
 from tilec.passes.analysis.divisibility import value_and_constant
 from tilec.passes.rewriting.scalars import create
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 
 from mlir import ir
@@ -36,6 +35,7 @@ from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import Array
 from tilec.passes.rewriting.control import either
 from tilec.passes.rewriting.scalars import both, compare, create, resized, select
+from tilec.records import dataclass
 
 _NOWHERE = -(1 << 30)
 """A column in front of all that a tile may have."""

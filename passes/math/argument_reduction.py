@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tilec.hardware.powers import power_below
 from tilec.passes.math.exponential import power_of_two, round_to_integer
 from tilec.passes.math.kinds import F32, F64, I32, I64, I128
 from tilec.passes.math.scalar_builder import Scalar, ScalarBuilder
+from tilec.records import dataclass
 
 TWO_OVER_PI_BITS = int(
     "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea"

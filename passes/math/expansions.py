@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 from tilec.passes.math import (
@@ -20,6 +20,7 @@ from tilec.passes.math import (
 )
 from tilec.passes.math.kinds import BF16, F16, Kind
 from tilec.passes.math.scalar_builder import Scalar
+from tilec.records import dataclass
 
 Formula = Callable[..., Scalar]
 """(ScalarBuilder, Scalar, ...) -> Scalar."""

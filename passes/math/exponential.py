@@ -8,11 +8,11 @@ Elementary Functions", ch. 6 (the split); PTX ISA, "ex2" (2 ulp over the full ra
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from tilec.passes.math.coefficients import COEFFICIENTS
 from tilec.passes.math.kinds import F32, Kind
 from tilec.passes.math.scalar_builder import Scalar, ScalarBuilder
+from tilec.records import dataclass
 
 LOG2_E = 1.4426950408889634
 """log2(e), the nearest f64 to it."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass
 from functools import cache
 
 from tilec.passes.math.kinds import F16, F32, F64, INTEGERS, Kind
 from tilec.passes.math.scalar_builder import Scalar, ScalarBuilder
+from tilec.records import dataclass
 from tilec.terms.dtypes import DTYPES, DType
 
 I8, I16, I32, I64 = (INTEGERS[bits] for bits in (8, 16, 32, 64))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from mlir import ir
 
@@ -12,6 +11,7 @@ from tilec.passes.math.float8 import FLOAT8, Float8, code_of
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import all_ops, blocks_in, ops_named
+from tilec.records import dataclass
 
 _NARROWING = frozenset({"arith.truncf", "arith.sitofp", "arith.uitofp"})
 _WIDENING = frozenset({"arith.extf", "arith.fptosi", "arith.fptoui"})

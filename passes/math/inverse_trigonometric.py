@@ -7,10 +7,10 @@ Cody & Waite, "Software Manual for the Elementary Functions", ch. 10 and 11; fit
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from tilec.passes.math.coefficients import COEFFICIENTS
 from tilec.passes.math.scalar_builder import Scalar, ScalarBuilder
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

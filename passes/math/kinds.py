@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir import ir
+
+from tilec.records import dataclass
 
 Number = float | int
 

@@ -9,12 +9,12 @@ precision", 1971.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from tilec.passes.math.coefficients import COEFFICIENTS
 from tilec.passes.math.exponential import power_of_two
 from tilec.passes.math.kinds import F32
 from tilec.passes.math.scalar_builder import Scalar, ScalarBuilder
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mlir import ir
 
@@ -26,6 +26,7 @@ from tilec.dialects.types import is_tile, shape
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.rewriting.refusals import Refusal
 from tilec.passes.rewriting.walk import all_ops, find_ops, is_of
+from tilec.records import dataclass
 
 Writer = tile.StoreOp | tile.ScatterOp
 

@@ -18,8 +18,6 @@ amount; an amount that is no multiple and no part of another constant step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from tilec.dialects.def_use import defining_op
@@ -27,6 +25,7 @@ from tilec.dialects.types import is_index, is_tile, number_type
 from tilec.passes.analysis.divisibility import constant_of, number_of
 from tilec.passes.rewriting.loops import carried_by, inits_of, is_inside, terminator, yielded_by
 from tilec.passes.rewriting.scalars import as_type, binary, create
+from tilec.records import dataclass
 
 
 def dissolve_inductions(loop: ir.Operation) -> bool:

@@ -3,8 +3,6 @@ front of all that an iteration does."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from tilec.dialects.def_use import defining_op, made_by
@@ -18,6 +16,7 @@ from tilec.passes.rewriting.loops import clone_mapped, is_inside, terminator
 from tilec.passes.rewriting.scalars import binary, i1_constant, negated, truth_of
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import kernel_of
+from tilec.records import dataclass
 
 
 @dataclass

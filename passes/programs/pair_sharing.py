@@ -7,7 +7,6 @@ the axes that it does not depend on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from mlir import ir
@@ -17,6 +16,7 @@ from tilec.dialects.gpu_tile.cluster import at
 from tilec.hardware.mma_shapes import PAIR
 from tilec.hardware.sizes import PORTABLE_CTAS
 from tilec.passes.rewriting.scalars import binary, i32_constant
+from tilec.records import dataclass
 
 _EVEN_RANKS = sum(1 << rank for rank in range(0, PORTABLE_CTAS, PAIR))
 

@@ -5,11 +5,10 @@ tile.order = ["hilbert", 16 : i32]    (order=("hilbert", 16) of @tilec.kernel)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from tilec.dialects.demands import demanded
+from tilec.records import dataclass
 from tilec.terms.demands import ORDER
 
 

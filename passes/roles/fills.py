@@ -25,7 +25,6 @@ multiply issue cp.async (pipeline-loops).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
@@ -75,6 +74,7 @@ from tilec.passes.rewriting.refusals import Refusal, attempt, refuse
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.walk import is_of
 from tilec.passes.roles.program_slice import Slice
+from tilec.records import dataclass
 
 
 @dataclass

@@ -22,8 +22,6 @@ holds them: the next program's products run under this one's end.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from tilec.dialects.def_use import made_by, of_kind
@@ -59,6 +57,7 @@ from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.values import replace_op
 from tilec.passes.rewriting.walk import alloc_of, blocks_in
+from tilec.records import dataclass
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 
 from mlir import ir
 
@@ -15,6 +14,7 @@ from tilec.passes.analysis.register_pressure import Peak, peak, tiles_apart
 from tilec.passes.analysis.role_threads import runs_in_one_thread
 from tilec.passes.contract import PassContext
 from tilec.passes.rewriting.walk import ops_named
+from tilec.records import dataclass
 
 ROLE_ADDRESSES = 6
 """Of a role, beside what is counted: a 128 x 192 product by two sets of warps in turn (108 of 112)

@@ -3,8 +3,6 @@ warps."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from tilec.dialects.gpu_tile import MakeRingOp, Tcgen05MmaOp, WgmmaOp
@@ -25,6 +23,7 @@ from tilec.passes.rewriting.loops import enclosing_ops, is_program_loop
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import find_ops
 from tilec.passes.roles.rings import Ring
+from tilec.records import dataclass
 
 LOAD_REGISTERS = 40
 """Of the one thread that issues tensor copies: coordinates, slots and parities of some rings, as in

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mlir import ir
 
@@ -29,6 +29,7 @@ from tilec.passes.copies.buffer_fills import products_of
 from tilec.passes.rewriting.loops import last_in, terminator
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.walk import find_ops, is_of, users_of
+from tilec.records import dataclass
 
 Copy = TmaLoadOp | ThreadCopy | BufferStoreOp
 

@@ -4,7 +4,6 @@ then, but to scans."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from mlir import ir
@@ -15,6 +14,7 @@ from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import is_tile, shape
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.rewriting.walk import all_ops, is_of
+from tilec.records import dataclass
 
 Access = tile.LoadOp | tile.StoreOp
 _ALLOWED = (

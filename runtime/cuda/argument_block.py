@@ -15,11 +15,11 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tilec.executable.grid import Grid
 from tilec.executable.kernel import TENSOR_MAP_BYTES, AbiSlot, CompiledKernel
+from tilec.records import dataclass
 from tilec.runtime.scalars import ENCODERS, index_argument
 from tilec.terms.dtypes import BY_MLIR
 

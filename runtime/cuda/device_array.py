@@ -8,9 +8,9 @@ from __future__ import annotations
 import ctypes
 import weakref
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
+from tilec.records import dataclass
 from tilec.runtime.arrays import CUDA, HOST, ArrayView
 from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.driver import CudaError, check

@@ -13,13 +13,13 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from tilec.executable.grid import Grid, check_grid
 from tilec.executable.kernel import LISTS
 from tilec.messages.tracebacks import returned_mistake, without_source
+from tilec.records import dataclass
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.context import current_device
 from tilec.runtime.cuda.driver import device_count

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 from operator import or_
 from typing import Any
 
+from tilec.records import dataclass
 from tilec.runtime.cuda.context import context_of
 from tilec.runtime.cuda.list_tables import PlacedList, moved
 from tilec.runtime.streams import current_stream, stream_number

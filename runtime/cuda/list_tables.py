@@ -12,11 +12,12 @@ import ctypes
 import threading
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, cached_property
 from typing import Any
 
 from tilec.executable.kernel import Parameter
+from tilec.records import dataclass
 from tilec.runtime.array_list import ArrayList, rows_of, table_of
 from tilec.runtime.cuda.context import CudaContext, context_of
 from tilec.runtime.cuda.driver import check

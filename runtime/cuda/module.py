@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.ptx_version import newest_of_driver, printed_version, release_with, shown
 from tilec.hardware.sizes import PORTABLE_CTAS
+from tilec.records import dataclass
 from tilec.runtime.cuda.argument_block import ArgumentLayout, lay_out
 from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.driver import check, cuda_error

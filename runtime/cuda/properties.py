@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
+from tilec.records import dataclass
 from tilec.runtime.cuda.context import context_of
 from tilec.runtime.cuda.driver import check
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from tilec.records import dataclass
 from tilec.runtime.arrays import ArrayView
 
 

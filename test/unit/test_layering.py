@@ -26,7 +26,7 @@ def rooms() -> dict[str, tuple[str, ...]]:
 
 ROOMS = rooms()
 
-WITHOUT_MLIR = ("messages", "terms", "hardware", "executable", "runtime", "language")
+WITHOUT_MLIR = ("records", "messages", "terms", "hardware", "executable", "runtime", "language")
 """Rooms that a launch of what is compiled already needs."""
 
 PASS_FOLDERS = (

@@ -10,13 +10,14 @@ the caches takes part of one more.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tilec.costs.dot_work import Memory
 from tilec.costs.machine import FIGURES, Machine
 from tilec.executable.kernel import Parameter
 from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
+from tilec.records import dataclass
 from tilec.runtime.array_list import undescribed
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.launcher import shape_of

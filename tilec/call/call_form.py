@@ -10,11 +10,11 @@ import functools
 import numbers
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tilec.call.declaration import DeclaredParameter
 from tilec.language.parameters import const
+from tilec.records import dataclass
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launch_argument import LaunchArgument

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any
 
@@ -18,6 +18,7 @@ from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.executable.kernel import Parameter
 from tilec.frontend import LIMITED, build_module
 from tilec.messages.diagnostics import CompileError
+from tilec.records import dataclass
 from tilec.terms.tile_sizes import USUAL_SIDE
 
 _PRIMES = (53, 59, 61, 67, 71, 73, 79, 83)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from tilec.language.parameters import (
@@ -17,6 +16,7 @@ from tilec.language.parameters import (
     optional_array,
 )
 from tilec.messages.diagnostics import CompileError, Location, quote_file
+from tilec.records import dataclass
 from tilec.runtime.launch_argument import REQUIRED, LaunchArgument, check_arguments
 from tilec.terms.dtypes import DType
 

@@ -9,7 +9,7 @@ several, which issue more at a time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tilec.costs.kernel_work import ProgramWork
@@ -19,6 +19,7 @@ from tilec.costs.model import predict
 from tilec.costs.streams import programs_at_once, registers_of, stream_us
 from tilec.costs.work import ALONE, Way, Work
 from tilec.hardware.sizes import WARP_SIZE
+from tilec.records import dataclass
 from tilec.terms.demands import PARTS
 
 CLUSTERS = ((2, 1), (1, 2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from tilec.call.call_class import CallClass
@@ -15,6 +15,7 @@ from tilec.call.spec_groups import bind_specs
 from tilec.executable.kernel import LISTS, Parameter
 from tilec.language.parameters import auto
 from tilec.messages.mistakes import mistake
+from tilec.records import dataclass
 from tilec.runtime.array_list import ArrayList
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError

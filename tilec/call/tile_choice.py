@@ -4,12 +4,13 @@ them."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tilec.call.ranked_tiles import Ranked
 from tilec.compile.row_walks import HeldAxis
 from tilec.costs.work import ALONE
+from tilec.records import dataclass
 from tilec.terms.demands import CHOSEN_CLUSTER, CHOSEN_WARPS, CLUSTER, NUM_WARPS, SUM_PARTS
 
 Constants = tuple[tuple[str, int], ...]

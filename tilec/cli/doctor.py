@@ -11,7 +11,7 @@ import json
 import platform
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import tilec
 from tilec.compile.assembler import locate_tool, tool_version
@@ -27,6 +27,7 @@ from tilec.hardware.target import (
 )
 from tilec.messages.diagnostics import CompileError, InternalError
 from tilec.ops.measured_tiles import path_of, table_of
+from tilec.records import dataclass
 from tilec.runtime.cuda.device import cuda_device
 from tilec.runtime.cuda.driver import check, device_count, load_driver
 from tilec.runtime.cuda.properties import device_properties

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tilec.records import dataclass
 from tilec.runtime.emulator import TensorMap
 from tilec.runtime.host import numpy_dtype
 from tilec.terms.dtypes import BY_ARRAY

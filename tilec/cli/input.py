@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from mlir import ir
 
@@ -13,6 +12,7 @@ from tilec.compile.source import parse_source, read_source, source_name
 from tilec.dialects.context import make_context
 from tilec.hardware.target import Target
 from tilec.passes.checks.verify_kernels import verify_signatures
+from tilec.records import dataclass
 from tilec.terms.demands import NUM_WARPS
 
 

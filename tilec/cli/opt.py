@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from mlir import ir
 from mlir.passmanager import PassManager
@@ -29,6 +28,7 @@ from tilec.passes.checks.levels import check_level, entry_level
 from tilec.passes.checks.verify_ops import verify_ops
 from tilec.passes.checks.verify_rings import ONE_IN, verify_rings
 from tilec.passes.contract import Level, PassContext, TilePass
+from tilec.records import dataclass
 from tilec.terms.demands import NUM_WARPS
 
 

@@ -13,13 +13,13 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from tilec.compile.isolation import TIMEOUT_S, run_program
 from tilec.hardware.target import Target
 from tilec.messages.diagnostics import CompileError, InternalError
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,7 @@ from tilec.passes.demands.kernels import (
 from tilec.passes.lower_to_nvvm.kernel import checked_cluster
 from tilec.passes.overlap_launches import has_roles, starts_early
 from tilec.passes.rewriting.locations import error_at, source_location
+from tilec.records import dataclass
 from tilec.terms.demands import NUM_WARPS
 
 LEVELS = ("tile", "gpu_tile", "llvm", "llvmir", "ptx")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tilec.messages.diagnostics import CompileError, Location
+from tilec.records import dataclass
 
 SEPARATOR = "// -----"
 

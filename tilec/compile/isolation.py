@@ -17,9 +17,10 @@ import subprocess
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
+
+from tilec.records import dataclass
 
 TIMEOUT_S = 600.0
 """Longest LLVM or ptxas may take for one module before it counts as hanging: far above what any

@@ -7,7 +7,7 @@ it is said elsewhere (`product_warps.py`, `memory_warps.py`).
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from mlir import ir
@@ -33,6 +33,7 @@ from tilec.passes.programs.packing import why_alone
 from tilec.passes.rewriting.loops import innermost_loop, is_inside
 from tilec.passes.rewriting.walk import all_ops, find_ops, is_of
 from tilec.passes.rows.stripes import count_stripes
+from tilec.records import dataclass
 
 Shape = tuple[int, ...]
 

@@ -13,9 +13,9 @@ import mmap
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from tilec.messages.diagnostics import Location
+from tilec.records import dataclass
 
 _BYTES = 8192
 """Two pages: a record is a name, a file, a line; what does not fit is left out."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
@@ -15,6 +14,7 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.loops import find_loops
 from tilec.passes.rewriting.walk import kernels
 from tilec.passes.rows.stripes import is_kept
+from tilec.records import dataclass
 
 HeldAxis = tuple[int, int, int]
 """Of a parameter, by number: an axis, and how many elements it has at most."""

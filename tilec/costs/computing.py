@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import prod
 
 from mlir import ir
@@ -16,6 +15,7 @@ from tilec.hardware.sizes import WORD_BITS
 from tilec.passes.layouts.op_costs import FUNCTIONS, is_approximate
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.walk import is_of
+from tilec.records import dataclass
 
 _FUNCTIONS: Mapping[str, int] = {
     "math.exp": 2,

@@ -6,7 +6,7 @@ Both who reads a kernel (`kernel_work`) and who chooses a kernel's tiles (`tilec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilec.costs.rates import Rates
 from tilec.costs.work import WAYS, Unit, Way
@@ -14,6 +14,7 @@ from tilec.hardware.mma_shapes import TENSOR_MS, WGMMA_M, WIDEST_N
 from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
 from tilec.hardware.target import Feature, Target
 from tilec.hardware.tensor_memory import LANES
+from tilec.records import dataclass
 from tilec.runtime.facts import unit_axes
 
 WARP_TILE = 64

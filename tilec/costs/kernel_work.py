@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from mlir import ir
@@ -48,6 +48,7 @@ from tilec.passes.programs.sum_parts import find_shared, find_sum, why_whole
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.walk import all_ops, blocks_in, find_ops
 from tilec.passes.simplify import simplify
+from tilec.records import dataclass
 from tilec.terms.demands import NUM_WARPS, PARTS, STAGES, SUM_PARTS
 
 Bounds = tuple[int, int, int]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -20,6 +20,7 @@ from tilec.executable.grid import Grid, check_grid
 from tilec.executable.kernel import Parameter
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.hardware.target import Target
+from tilec.records import dataclass
 from tilec.runtime.array_list import ArrayList
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.launcher import shape_of

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from tilec.costs.rates import Rates, rates_of
 from tilec.hardware.target import Target
+from tilec.records import dataclass
 from tilec.runtime.arrays import CUDA
 from tilec.runtime.cuda.properties import device_properties
 

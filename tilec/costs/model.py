@@ -13,7 +13,7 @@ The formulas are here, the numbers are facts of the target or in `tilec.costs.ra
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 
 from tilec.costs.machine import Machine
@@ -26,6 +26,7 @@ from tilec.hardware.ring_stages import FEW_WARPS, around_ring, copied_stages, ri
 from tilec.hardware.sizes import LINE_BYTES, WARP_SIZE, WARPGROUP_WARPS
 from tilec.hardware.target import Feature, Target
 from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS
+from tilec.records import dataclass
 
 LOAD_WARPS = 4
 """Warps that only load: a role begins at a warpgroup (PTX ISA 9.0, "setmaxnreg")."""

@@ -4,7 +4,7 @@ lie in memory."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from tilec.costs.dot_work import (
@@ -18,6 +18,7 @@ from tilec.costs.dot_work import (
 from tilec.costs.rates import Rates
 from tilec.costs.work import WAYS, LoopWork, Unit, Way
 from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

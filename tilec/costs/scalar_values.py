@@ -4,7 +4,6 @@ evaluated for any sizes."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -13,6 +12,7 @@ from tilec.dialects.def_use import defining_op
 from tilec.dialects.integers import function_of
 from tilec.dialects.tile import NumProgramsOp, ProgramIdOp
 from tilec.executable.grid import Grid
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

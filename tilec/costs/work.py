@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum, auto
 from functools import cached_property
 
 from tilec.hardware.ring_stages import sent_in_vectors, sent_together
 from tilec.hardware.sizes import VECTOR_BYTES, WARP_SIZE
 from tilec.hardware.tensor_memory import COLUMNS
+from tilec.records import dataclass
 
 ALONE = (1, 1)
 """The cluster of a program by itself: along rows and columns of tiles, the first axes of a grid."""

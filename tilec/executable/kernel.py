@@ -13,9 +13,11 @@ array how many elements the arrays in front of it have.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from math import prod
 from typing import Any
+
+from tilec.records import dataclass
 
 Grid = tuple[int, int, int]
 

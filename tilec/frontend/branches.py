@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -21,6 +20,7 @@ from tilec.frontend.merge import Spec, convert, join_values, leaves, rebuild
 from tilec.frontend.operators import CHOOSE, truth
 from tilec.frontend.values import Mistake, Scalar, Undefined, describe, is_runtime
 from tilec.messages.diagnostics import Location
+from tilec.records import dataclass
 
 _EXIT = "$exit"
 """The name under which a branch's completion value is merged with the other's."""

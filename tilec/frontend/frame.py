@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from mlir import ir
@@ -14,6 +14,7 @@ from tilec.frontend.builder import Builder
 from tilec.frontend.source import FunctionSource, position
 from tilec.frontend.values import Array, Mistake, Undefined, describe
 from tilec.messages.diagnostics import CompileError, Location, Note
+from tilec.records import dataclass
 
 DEEPEST_CALL = 64
 """Most nested calls of helper functions."""

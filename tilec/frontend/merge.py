@@ -7,7 +7,7 @@ value on both sides, a tuple part by part, `Undefined` not at all.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeGuard
 
 from mlir import ir
@@ -26,6 +26,7 @@ from tilec.frontend.values import (
     is_number,
 )
 from tilec.hardware.any_layout import LAYOUTS
+from tilec.records import dataclass
 from tilec.terms.dtypes import DType
 
 

@@ -17,7 +17,6 @@ What is counted may itself need an unsigned 64-bit number, as from -2**63 to 2**
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -26,6 +25,7 @@ from tilec.frontend.builder import Builder
 from tilec.frontend.conversion import UNSIGNED_INDEX, check_integer, dtype_of, materialize
 from tilec.frontend.promotion import promote
 from tilec.frontend.values import Mistake, Range, Scalar
+from tilec.records import dataclass
 from tilec.terms.dtypes import DType, i64, index
 
 _MOST = 2**63 - 1

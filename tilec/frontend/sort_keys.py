@@ -5,7 +5,7 @@ behind the keys in one number, where both fit in 64 bits, so that one comparison
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tilec.dialects.tile import IotaOp
@@ -15,6 +15,7 @@ from tilec.frontend.frame import Frame
 from tilec.frontend.operators import binary, invert
 from tilec.frontend.tl_shape import bitcast, cat, full
 from tilec.frontend.values import Tile
+from tilec.records import dataclass
 from tilec.terms.dtypes import DType, i8, i16, i32, i64
 
 SHORT_BITS = 16

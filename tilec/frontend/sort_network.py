@@ -4,7 +4,7 @@ direction."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mlir import ir
 
@@ -16,6 +16,7 @@ from tilec.frontend.sort_keys import Keys, places
 from tilec.frontend.tl_shape import reshape
 from tilec.frontend.values import Tile
 from tilec.hardware.powers import power_below
+from tilec.records import dataclass
 from tilec.terms.dtypes import i1, i32
 
 LANES = 32

@@ -6,7 +6,6 @@ import ast
 import inspect
 import linecache
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -16,6 +15,7 @@ import tilec.language
 from tilec.executable.python_ast import parse_python
 from tilec.frontend.liveness import assigned_names
 from tilec.messages.diagnostics import CompileError, Location, quote_file
+from tilec.records import dataclass
 
 _LANGUAGE = str(Path(tilec.language.__file__).parent)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from mlir import ir
@@ -17,6 +17,7 @@ from mlir import ir
 from tilec.dialects.gpu_tile.types import layout_in
 from tilec.hardware.any_layout import LAYOUTS
 from tilec.messages.diagnostics import Note
+from tilec.records import dataclass
 from tilec.terms.dtypes import DType
 from tilec.terms.tile_sizes import LARGEST_TILE
 

@@ -8,7 +8,6 @@ accumulator as a grid along m and n, each owning one contiguous block of whole i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
 
@@ -18,6 +17,7 @@ from tilec.hardware.mma_shapes import WGMMA_M, WGMMA_NS
 from tilec.hardware.powers import power_above
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.tensor_memory import LANES
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

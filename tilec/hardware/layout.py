@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 
 from tilec.hardware.sizes import WARP_SIZE
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ All are sums of a function of r and one of k, as the offsets of a `SharedLayout`
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from tilec.hardware.shared_layout import SharedLayout
+from tilec.records import dataclass
 
 _MODES = {None: 0, (3, 4, 3): 1, (2, 4, 3): 2, (1, 4, 3): 3}
 _TENSOR_MODES = (0, 2, 4, 6)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from tilec.hardware.layout import Layout, covers
 from tilec.hardware.target import Feature
+from tilec.records import dataclass
 
 WARPGROUP_THREADS = 128
 """Of a warpgroup: four warps of 32 (PTX ISA 9.0, "Warpgroup")."""

@@ -7,7 +7,6 @@ driver takes the version of its own CUDA release and every earlier one.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from tilec.hardware.ptx_forms import (
@@ -22,6 +21,7 @@ from tilec.hardware.ptx_forms import (
 )
 from tilec.hardware.target import PTX_VERSIONS, Feature, Target
 from tilec.messages.diagnostics import CompileError, Location
+from tilec.records import dataclass
 
 NEWEST = PTX_VERSIONS[-1]
 """What tilec prints at most, and takes an instruction for that it does not know."""

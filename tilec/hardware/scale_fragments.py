@@ -10,12 +10,12 @@ four along n, and along k as many as four scales are enough for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import gcd
 
 from tilec.hardware.fragments import instruction_repeats, modes_after
 from tilec.hardware.layout import Layout, Mode, copies, normalize
 from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.records import dataclass
 
 GROUPS, GROUP_LANES = 8, 4
 """Groups of lanes of a warp, and the lanes of each (PTX ISA 9.0, "Block scaling for mma.sync")."""

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
 from tilec.hardware.layout_notation import nested_groups
+from tilec.records import dataclass
 
 Parts = tuple[tuple[int, int], ...]
 """One dimension as (size, stride) parts, fastest first."""

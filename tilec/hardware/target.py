@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
 
 from tilec.hardware.sizes import PORTABLE_CTAS, REGISTERS
 from tilec.messages.mistakes import mistake
 from tilec.messages.names import did_you_mean
+from tilec.records import dataclass
 
 
 class Feature(Enum):

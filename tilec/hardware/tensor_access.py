@@ -8,12 +8,12 @@ the largest first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
 from tilec.hardware.layout import Layout
 from tilec.hardware.tensor_memory import COLUMN_BITS, TensorMemoryLayout
+from tilec.records import dataclass
 
 Place = tuple[int, int]
 """Lanes and columns."""

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 
 from tilec.hardware.layout_notation import nested_groups
+from tilec.records import dataclass
 
 LANES = 128
 """Of tensor memory, its rows (PTX ISA 9.0, "Tensor Memory Addressing")."""

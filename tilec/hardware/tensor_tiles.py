@@ -12,7 +12,6 @@ N.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
@@ -21,6 +20,7 @@ from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import SCALES_E8M0, TENSOR_MS, tensor_instructions, tensor_ns
 from tilec.hardware.shared_layout import SharedLayout
 from tilec.hardware.tensor_memory import COLUMN_BITS, Part, TensorMemoryLayout
+from tilec.records import dataclass
 
 _ELEMENT_CODES = {
     "f16": {"f16": 0, "bf16": 1},

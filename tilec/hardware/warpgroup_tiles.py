@@ -7,7 +7,6 @@ where each further warpgroup's part begins, the values which instruction tiles a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
@@ -16,6 +15,7 @@ from tilec.hardware.layout import Layout, Mode
 from tilec.hardware.matrix_descriptor import MatrixDescriptor, describe_operand
 from tilec.hardware.mma_instruction import WARPGROUP_THREADS, MmaInstruction
 from tilec.hardware.shared_layout import SharedLayout
+from tilec.records import dataclass
 
 BOTH_MAJOR_BYTES = 2
 """Element size of the types that may be contiguous along M or N (PTX ISA 9.0, "imm-trans-a")."""

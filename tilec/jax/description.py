@@ -5,12 +5,13 @@ All of it is static to JAX, so that equal descriptions share a compiled launch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd, prod
 from typing import Any
 
 from tilec.executable.kernel import Grid
 from tilec.hardware.sizes import VECTOR_BYTES
+from tilec.records import dataclass
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.dlpack import contiguous_strides
 from tilec.runtime.launcher import Launcher

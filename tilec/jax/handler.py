@@ -19,7 +19,6 @@ C it would be:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.jax import xla_ffi as ffi
@@ -30,6 +29,7 @@ from tilec.jax.launch_code import (
     launch_code,
     pointer,
 )
+from tilec.records import dataclass
 
 ENTRY = "handler"
 _ERROR_BYTES = 512

@@ -10,9 +10,9 @@ maps are encoded, the driver is called. Nothing is shared: threads launch side b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tilec.executable.kernel import TENSOR_MAP_BYTES
+from tilec.records import dataclass
 from tilec.runtime.cuda.argument_block import MAP_ALIGNMENT
 from tilec.runtime.cuda.kernel_launch import CONFIG_STREAM
 

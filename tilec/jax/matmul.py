@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from tilec.messages.tracebacks import short_traceback
 from tilec.ops import matmul_kernel
 from tilec.ops.multiply_plan import ACTIVATIONS, Options, make_plan
 from tilec.ops.product_launch import Launch
+from tilec.records import dataclass
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.dlpack import contiguous_strides
 from tilec.runtime.errors import ArgumentError

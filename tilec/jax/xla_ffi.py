@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import importlib
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from tilec.records import dataclass
 
 HEADER = "xla/ffi/api/c_api.h"
 MAJOR = 0

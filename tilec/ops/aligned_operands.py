@@ -12,7 +12,7 @@ product where it is b.) A copy costs as much as reading and writing the operand 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tilec.costs.dot_work import Memory, way_of
@@ -21,6 +21,7 @@ from tilec.costs.work import Unit, Way
 from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
 from tilec.ops.batch_dimensions import with_dimensions
 from tilec.ops.multiply_plan import Plan, View
+from tilec.records import dataclass
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.launcher import located
 

@@ -7,9 +7,10 @@ calls, a line each; `tilec.ops.torch` adds torch's types, and tests compare the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, TypedDict
 
+from tilec.records import dataclass
 from tilec.runtime.errors import ArgumentError
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import tilec.language as tl
 from tilec.ops.attention_options import Options
+from tilec.records import dataclass
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.terms.dtypes import BY_MLIR, DType

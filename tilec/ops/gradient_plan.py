@@ -7,13 +7,13 @@ are few programs, one kernel does what the two do, in small blocks (`paired_kern
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from tilec.costs.machine import Machine
 from tilec.hardware.powers import power_below
 from tilec.hardware.target import Feature
 from tilec.ops.attention_plan import Shapes
+from tilec.records import dataclass
 
 MOST_BYTES = 1 << 31
 """Of memory that a call takes for them, beside its results, where the caller names no `scratch`.

@@ -6,12 +6,12 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from tilec.ops.launch_steps import FACTOR, Made, Step
 from tilec.ops.new_arrays import array_maker
+from tilec.records import dataclass
 from tilec.runtime.cuda.plan import Plan, launch_plan, start_plan
 from tilec.runtime.cuda.reader import reader_of
 from tilec.runtime.errors import ArgumentError

@@ -7,11 +7,12 @@ array of a launch says where it comes from.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tilec.call.jit import Kernel
 from tilec.ops.new_arrays import array_maker
+from tilec.records import dataclass
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.plan import Plan as LaunchPlan
 from tilec.terms.dtypes import DType

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from tilec.costs.machine import Machine
 from tilec.ops.product_facts import Product
 from tilec.ops.tile_choice import TileChoice, completed
 from tilec.ops.tile_names import name_of, tile_named, words_of
+from tilec.records import dataclass
 
 FORMAT = "tilec tiles 2"
 FOLDER = Path(__file__).parent / "tables"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from types import FunctionType
 from typing import Any
@@ -13,6 +12,7 @@ from tilec.executable.grid import GRID_LIMITS
 from tilec.ops import matmul_kernel
 from tilec.ops.batch_dimensions import Strides, broadcast_sizes, lead_strides, merge
 from tilec.ops.dtype_names import dtype_of
+from tilec.records import dataclass
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.terms.dtypes import BY_MLIR, DType

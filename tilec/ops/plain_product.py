@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tilec.ops.known_calls import MOST_KNOWN_CALLS, KnownCall, KnownCalls, look
@@ -12,6 +11,7 @@ from tilec.ops.launch_steps import Made
 from tilec.ops.multiply_plan import Options, Plan, make_plan, settled_names
 from tilec.ops.new_arrays import new_array
 from tilec.ops.product_launch import Launch, check_overlap, is_like
+from tilec.records import dataclass
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.device import device as find_device
 from tilec.runtime.device import device_of

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import tilec.language as tl
 from tilec.costs.dot_work import Memory, is_read_across_k, way_of
 from tilec.costs.work import Stored, Unit, Way
 from tilec.hardware.sizes import VECTOR_BYTES
+from tilec.records import dataclass
 from tilec.terms.dtypes import DType
 
 ROW_MAJOR = Memory(1, 128)

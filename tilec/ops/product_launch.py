@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, cached_property
 from math import prod
 from typing import Any
@@ -33,6 +33,7 @@ from tilec.ops.tile_choice import (
 )
 from tilec.ops.tile_names import words_of
 from tilec.ops.tuned_tiles import tile_space
+from tilec.records import dataclass
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launcher import common_stream

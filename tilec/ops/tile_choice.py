@@ -10,7 +10,7 @@ fitted: nobody has timed their tiles.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from math import isfinite, prod
 
@@ -25,15 +25,11 @@ from tilec.hardware.sizes import SWIZZLE_BITS, SWIZZLED_ROWS
 from tilec.hardware.target import Target
 from tilec.ops.multiply_plan import KEPT
 from tilec.ops.product_facts import ROW_MAJOR, Product, product_of
-from tilec.ops.product_work import (
-    filling_stages,
-    in_parts,
-    predicted,
-    work_of,
-)
+from tilec.ops.product_work import filling_stages, in_parts, predicted, work_of
 from tilec.ops.row_groups import rows_of_round
 from tilec.ops.tile_pairs import may_pair
 from tilec.ops.vector_choice import vector_tile, vector_us
+from tilec.records import dataclass
 from tilec.terms.dtypes import DType
 from tilec.terms.tile_sizes import LEAST_DEEP_SLOTS, USUAL_SIDE
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import log2
 
 from tilec.costs.dot_work import Memory
 from tilec.hardware.target import Feature, Target
 from tilec.ops.product_facts import Product
+from tilec.records import dataclass
 from tilec.terms.dtypes import BY_NAME, DType
 
 LONGEST_SIDE = 1 << 14

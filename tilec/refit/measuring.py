@@ -6,7 +6,6 @@ import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from time import monotonic
 from typing import Any
@@ -16,6 +15,7 @@ from tqdm import tqdm
 from tilec.costs.machine import Machine
 from tilec.ops.tile_choice import TileChoice
 from tilec.ops.tile_names import name_of
+from tilec.records import dataclass
 from tilec.refit.compile_ahead import compile_all
 from tilec.refit.drawn_products import DrawnProduct, draw
 from tilec.refit.drawn_tiles import draw_tiles

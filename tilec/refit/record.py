@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from tilec.costs.machine import Machine
 from tilec.hardware.target import find_target
 from tilec.ops.tile_names import tile_named
+from tilec.records import dataclass
 from tilec.refit.drawn_products import DrawnProduct
 
 FIT, TEST = "fit", "test"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import exp, inf
 
 import numpy as np
@@ -13,6 +13,7 @@ from tilec.costs.rates import Rates
 from tilec.ops.product_facts import Product
 from tilec.ops.tile_choice import TileChoice
 from tilec.ops.tile_names import tile_named
+from tilec.records import dataclass
 from tilec.refit.drawn_products import DrawnProduct
 from tilec.refit.drawn_tiles import prediction
 from tilec.refit.record import Run

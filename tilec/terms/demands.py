@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypedDict, cast, get_type_hints
 
 from tilec.messages.mistakes import mistake
 from tilec.messages.names import did_you_mean
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ becomes a parameter of its own, and what the group is made of is a constant of t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from tilec.records import dataclass
 
 DEEPEST_GROUP = 8
 """Groups within groups: more is a list that holds itself."""

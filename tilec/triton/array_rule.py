@@ -11,8 +11,9 @@ a tensor map.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilec.records import dataclass
 from tilec.runtime.arrays import ArrayView
 from tilec.terms.dtypes import ELEMENT_BYTES
 from tilec.triton.memory_of import memory_behind

@@ -9,8 +9,9 @@ same without offsets, which its loads and stores bring.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tilec.records import dataclass
 from tilec.triton.forms import Forms
 from tilec.triton.polynomial import ZERO, Polynomial
 from tilec.triton.program import Op, Value

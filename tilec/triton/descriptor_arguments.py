@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tilec.hardware.sizes import VECTOR_BYTES
+from tilec.records import dataclass
 from tilec.runtime.arrays import describe
 from tilec.runtime.errors import ArgumentError
 from tilec.terms.dtypes import ELEMENT_BYTES

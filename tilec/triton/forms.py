@@ -13,8 +13,8 @@ is none has no form.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
+from tilec.records import dataclass
 from tilec.triton.op_facts import constant_integer, keeps_size, moved_axes
 from tilec.triton.pointer_roots import argument_of
 from tilec.triton.polynomial import ONE, ZERO, Polynomial, Symbol

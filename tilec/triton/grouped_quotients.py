@@ -17,10 +17,11 @@ is built (`elementwise.py`). Does not handle divisors that are tiles.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import gcd
 
 from tilec.hardware.sizes import VECTOR_BYTES
+from tilec.records import dataclass
 from tilec.triton.forms import Forms
 from tilec.triton.op_facts import constant_integer
 from tilec.triton.polynomial import Monomial

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tilec.call.crowds import better_suited
@@ -27,6 +27,7 @@ from tilec.dialects.context import lent_context
 from tilec.executable.grid import check_grid
 from tilec.executable.kernel import CompiledKernel, Grid, Parameter
 from tilec.messages.report import Report, show_report
+from tilec.records import dataclass
 from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.cache import default_cache
 from tilec.runtime.cuda.plan import Plan as LaunchPlan

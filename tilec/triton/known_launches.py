@@ -12,10 +12,11 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tilec.executable.kernel import Grid
+from tilec.records import dataclass
 from tilec.runtime.cuda.plan import Plan, launch_plan
 from tilec.triton.launch_keys import Form, Reader, reader
 

@@ -16,8 +16,9 @@ branches that meet crosswise; a block that only returns may be reached from anyw
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tilec.records import dataclass
 from tilec.triton.program import Block, Function, Op, Type, Value, replace_values, walk
 
 _RETURNS = ("tt.return", "tt.map_elementwise.return")

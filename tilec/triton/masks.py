@@ -8,8 +8,8 @@ What is no such comparison is a term without a form: the remainder of a mask.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from tilec.records import dataclass
 from tilec.triton.forms import Forms, is_wide
 from tilec.triton.op_facts import constant_integer, moved_axes
 from tilec.triton.polynomial import ONE, Polynomial

@@ -12,10 +12,10 @@ the minimum where that changes nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tilec.executable.kernel import Grid
+from tilec.records import dataclass
 from tilec.triton.program import Function, Op, Value, replace_values, walk
 from tilec.triton.program_numbers import always_equal, decides
 

@@ -6,9 +6,10 @@ tt.func @k(%x: !tt.ptr<f16>, %n: i32)    ->    x: f16 at x + 0, sizes [n], strid
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilec.messages.diagnostics import Location
+from tilec.records import dataclass
 from tilec.triton.array_rule import ArrayRule
 from tilec.triton.forms import Forms
 from tilec.triton.joined_pointers import Group, joined

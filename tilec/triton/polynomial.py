@@ -8,10 +8,12 @@ Sums, differences and products of such are exact, as Triton takes the arithmetic
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from math import gcd
 from typing import Any
+
+from tilec.records import dataclass
 
 _NUMBERS = count()
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from tilec.messages.diagnostics import CompileError, Location
+from tilec.records import dataclass
 
 POINTER = "!tt.ptr<"
 

@@ -19,9 +19,10 @@ that wraps is one that does not, if nobody needs what is past the edge (`demande
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilec.hardware.sizes import MOST_RANK
+from tilec.records import dataclass
 from tilec.triton.array_rule import ArrayRule
 from tilec.triton.blocks import block_of
 from tilec.triton.demanded import Demands

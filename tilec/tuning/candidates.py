@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from math import prod
 from typing import Any
+
+from tilec.records import dataclass
 
 MOST_CANDIDATES = 512
 """Each is built once to be ranked, which takes about 20 ms: 10 s in all."""

@@ -12,12 +12,13 @@ import functools
 import random
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from tilec.call.jit import Kernel
+from tilec.records import dataclass
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.properties import device_properties
 from tilec.runtime.cuda.scratch import ScratchArray

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tilec.costs.model import Prediction
 from tilec.messages.report import Report
+from tilec.records import dataclass
 from tilec.tuning.candidates import Candidate
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tilec.call.jit import Kernel
@@ -12,6 +12,7 @@ from tilec.costs.launch_work import KernelWork, work_of
 from tilec.costs.machine import Machine
 from tilec.costs.model import predict
 from tilec.messages.diagnostics import CompileError
+from tilec.records import dataclass
 from tilec.terms.demands import NUM_WARPS
 from tilec.tuning.candidates import Candidate
 from tilec.tuning.outcome import Trial

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tilec.call.jit import Kernel
 from tilec.costs.machine import Machine
 from tilec.messages.diagnostics import CompileError
+from tilec.records import dataclass
 from tilec.runtime.cuda.stopwatch import is_captured
 from tilec.tuning.candidates import Candidate
 from tilec.tuning.compilation import compile_candidates, first_that_compiles

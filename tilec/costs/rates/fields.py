@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tilec.costs.rates.streams import StreamRates
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # so that what has rates has a hash

@@ -10,7 +10,7 @@ that 16147 segments of 8 rows and 222 of 25 both take what was faster.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tilec.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from tilec.records import dataclass
 from tilec.runtime.streams import current_stream_in
 from tilec.triton.known_launches import Known, KnownLaunches
 from tilec.triton.launch_keys import Form, Reader, tensor_classes
