@@ -50,10 +50,13 @@ def make_context() -> ir.Context:
     """A fresh context with `tile` and `gpu_tile`.
 
     Single-threaded: a process that forks after a multithreaded context exists hangs in the child.
-    Loading a dialect twice into one context aborts, so contexts come only from here.
+    Loading a dialect twice into one context aborts, so contexts come only from here. MLIR imports
+    a dialect's Python classes when an op of it is looked at, not for what is never met.
     """
     forget()
-    context = ir.Context(load_on_create_dialects=_USED)
+    context = ir.Context(load_on_create_dialects=[])
+    for name in _USED:
+        context.get_dialect_descriptor(name)
     context.enable_multithreading(False)
     with context, ir.Location.unknown():
         irdl.load_dialects(ir.Module.parse(_dialects_bytecode()))

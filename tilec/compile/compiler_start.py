@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
 
 from tilec.compile.emit_ptx import start_worker
 from tilec.messages.diagnostics import CompileError
@@ -55,8 +56,8 @@ def load_mlir() -> None:
 
     NumPy: where it is not installed, the bindings leave out what makes dense attributes of arrays,
     and nothing here does that. A kernel's file may import it afterwards. And the Python classes of
-    the llvm dialect's ops, which MLIR would import for the dialect's first type: passes make those
-    ops by name, and of `mlir.dialects.llvm` only what its C++ half has is used.
+    the ops of llvm and nvvm, which MLIR would import for a dialect's first type or attribute:
+    passes make those ops by name, and of `mlir.dialects.llvm` only what its C++ half has is used.
     """
     check_installed()
     if "numpy" in sys.modules or "mlir.ir" in sys.modules:
@@ -68,7 +69,7 @@ def load_mlir() -> None:
             llvm_types = importlib.import_module("mlir._mlir_libs._mlirDialectsLLVM")
     finally:
         del sys.modules["numpy"]
-    sys.modules["mlir.dialects.llvm"] = llvm_types
+    sys.modules |= {"mlir.dialects.llvm": llvm_types, "mlir.dialects.nvvm": ModuleType("nvvm")}
 
 
 @contextmanager
