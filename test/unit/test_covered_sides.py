@@ -212,3 +212,23 @@ def test_columns_beside_fixed_rows_fill_lines_or_sectors(
     wide = np.exp(x.astype(np.float64))
     np.testing.assert_allclose(y, wide / wide.sum(1, keepdims=True), rtol=4e-3, atol=1e-4)
     assert there.compiled(x, y, rows).constants["B"] == columns
+
+
+@tilec.kernel(
+    grid=lambda y, B: (tl.cdiv(y.shape[3], B), y.shape[2], y.shape[0] * y.shape[1]),
+)
+def part_pixels(x: tl.array, y: tl.array, B: tl.const = tl.auto):
+    j, i, plane = tl.program_id(0) * B, tl.program_id(1), tl.program_id(2)
+    image, c = plane // y.shape[1], plane % y.shape[1]
+    row, column = 2 * i + c % 4 // 2, 2 * (j + tl.arange(B)) + c % 2
+    tl.store(y, (image, c, i, j), tl.gather(x, (image, c // 4, row, column)))
+
+
+def test_axes_whose_product_counts_programs_leave_the_others_known() -> None:
+    x = np.random.default_rng().standard_normal((2, 3, 10, 90), dtype=np.float32)
+    y = np.full((2, 12, 5, 45), np.nan, np.float32)
+    there = part_pixels.on("emulator:check")
+    there(x, y)
+    parts = [x[:, :, i::2, j::2] for i in (0, 1) for j in (0, 1)]
+    np.testing.assert_array_equal(y, np.stack(parts, axis=2).reshape(y.shape))
+    assert there.compiled(x, y).constants["B"] == 64

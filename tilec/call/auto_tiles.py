@@ -56,7 +56,7 @@ from tilec.call.streamed_sides import PROMISING, shapes, sizes
 from tilec.call.tile_choice import Constants, Point, Tiles, label_of, tiles_of
 from tilec.compile.row_walks import keeps_row
 from tilec.costs.kernel_work import ProgramWork, read_program
-from tilec.costs.launch_work import launch_work
+from tilec.costs.launch_work import launch_work, ruled_sizes
 from tilec.costs.machine import Machine, usual_machine
 from tilec.costs.work import Work
 from tilec.dialects.context import lent_context
@@ -184,8 +184,8 @@ class AutoTiles:
             program = self._program(tuple((n, sides[n]) for n in self._usual.values), context)
             arguments = call.with_axes_of(least).arguments(self._parameters)
             try:
-                return None if program is None else launch_work(program, arguments).grid
-            except ValueError:  # more programs than a grid has, of tiles of one
+                return None if program is None else ruled_sizes(program, arguments)
+            except ValueError:  # a rule that divides by zero
                 return None
 
         return covered_lengths(usual, self._usual.walked(call, tuple(usual)), grid_of)

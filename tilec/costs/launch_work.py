@@ -184,6 +184,13 @@ def _access_bytes(arrays: Mapping[str, ArrayView]) -> int:
     return min((VECTOR_BYTES, *(m.alignment for m in _memories(arrays).values())))
 
 
+def ruled_sizes(program: ProgramWork, values: Mapping[str, Any]) -> Grid | None:
+    """The sizes of the grid by a kernel's own rule, if it has one, also of more programs than a
+    launch has. ValueError where it divides by zero."""
+    arguments = [_plain(values[parameter.name]) for parameter in program.parameters]
+    return None if program.rule is None else program.rule.sizes(arguments)
+
+
 def _grid_of(program: ProgramWork, arguments: Sequence[Any], grid: Any) -> Grid:
     if grid is not None:
         return check_grid(grid)

@@ -65,8 +65,13 @@ class GridRule:
 
         ValueError on a division by zero and on a size the hardware has no room for.
         """
+        return check_grid(self.sizes(values))
+
+    def sizes(self, values: Sequence[Any]) -> Grid:
+        """The same, also where the hardware has no room for so many. ValueError on a division by
+        zero."""
         try:
-            return check_grid(self._evaluate(values))
+            return self._evaluate(values)
         except ZeroDivisionError:
             raise ValueError(f"grid rule {self.expressions}: division by zero") from None
 
