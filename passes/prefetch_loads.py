@@ -27,7 +27,9 @@ an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) take
    of an iteration would wait for the last load as well (selective scans 161 us for 136 and 314 for
    262, a recurrence of 2048 channels 391 for 353, H200). What is left of the iterations is written
    out behind its loads: a row of 6 steps is nothing but that. Where iterations only add up and
-   there are many programs, two are loaded at once (`OF_MANY`), or of large tiles.
+   there are many programs, two are loaded at once (`OF_MANY`), or of large tiles. Of few programs
+   large tiles come ahead, too, and elements one by one (6.) more at once: a kernel for any number
+   says up to how many another is faster (`suit_more`).
 3. In a loop of products loads run one iteration ahead, issued in their place: what no ring brings
    (fp8 that goes through registers to be transposed, 4096 cubed, 384 us for 460; decays and values
    of a chunked recurrence, 75 for 88). So do numbers of rows that the loop gathers: it would wait
@@ -45,9 +47,9 @@ an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) take
 Does not handle: such tiles in loops of products or of gathers in turn; loops over programs without
 rings, or whose programs two sets of warps take in turn; loads in branches; what other roles load;
 beside rings, gathers and loads at addresses that are loaded. Without roles, large tiles, of which
-the programs of a multiprocessor have enough under way (rows in tiles of 8192 elements: 0.97 to 1.07
-times as fast); loops that begin and end where memory says, maybe soon, and do not go by numbers
-(rows of sparse matrices: 0.60 to 1.04). One that only ends there qualifies (parts of split
+many programs of a multiprocessor have enough under way (rows in tiles of 8192 elements: 0.97 to
+1.07 times as fast); loops that begin and end where memory says, maybe soon, and do not go by
+numbers (rows of sparse matrices: 0.60 to 1.04). One that only ends there qualifies (parts of split
 attention, joined in 3.1 us for 6.0). Loops along rows of arrays that a tile holds, which go round
 once (cross-entropy of 14460 rows of 128: 4.4 us for 6.6, of 200000 of 160 62 for 72); where memory
 says how long rows are, some may be long (one of 20000 elements among 60000 takes 167 us for 90,
@@ -71,6 +73,7 @@ from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.analysis.register_pressure import most_live_registers, tiles_apart
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.iterations_ahead import (
+    MOST_OF_WORDS,
     OF_MANY,
     has_several_vectors,
     iterations_ahead,
@@ -93,6 +96,7 @@ from tilec.passes.demands.kernels import (
     programs_per_sm,
     stripes_of,
     suit_few,
+    suit_more,
     teams_of,
 )
 from tilec.passes.layouts.components import tile_bytes
@@ -112,6 +116,8 @@ of an H200's memory (4.8 TB/s over 132, for 800 ns), which eight CTAs with such 
 FEW_CTAS = 8
 """Of a multiprocessor, that have enough under way so; fewer load larger tiles ahead, too. Lengths
 of 512 columns of 20000 f32, in 8 parts of 32 x 64, take 60 us one by one (H200)."""
+ENOUGH = FEW_CTAS * LITTLE_BYTES
+"""Bytes that a multiprocessor has under way so."""
 LEAST_REGISTERS, MOST_REGISTERS = 8, 32
 """Of a computing role's thread, for what is under way: so many always, and so many where CTAs that
 share a multiprocessor leave its threads more than they hold (recurrences over chunks with decays on
@@ -188,17 +194,22 @@ def _times(
     if not _is_alone(loop) or (soon and not found.goes_by_numbers):
         return 0, False
     bytes_ = sum(tile_bytes(load.results[0]) for load in found.loads)
-    small = bytes_ * _ctas(function) <= FEW_CTAS * LITTLE_BYTES
+    programs, small = programs_per_sm(function), bytes_ * _ctas(function) <= ENOUGH
     fits_many = not soon and not number_loads(loop) and OF_MANY * words <= room
     suits_many = fits_many and only_adds(loop) and not (small and has_several_vectors(found))
-    if suits_many and programs_per_sm(function) > MANY:
+    if suits_many and programs > MANY:
         return OF_MANY, True
     if suits_many:
         suit_few(function)
     if apart or soon:
-        times = iterations_at_once(found, room)
+        few = min(MANY, ENOUGH // (MOST_OF_WORDS * bytes_))
+        times = iterations_at_once(found, room, are_few=0 < programs <= few)
+        if few and not programs:
+            suit_more(function, few)
     else:
         times = iterations_ahead(found, room, held, context.target)
+    if times > 1 and not small and not programs:
+        suit_more(function, ENOUGH // bytes_)
     return times if small and times > 1 else 0, apart or soon
 
 

@@ -85,14 +85,15 @@ def only_adds(loop: ir.Operation) -> bool:
     return bool(carried)
 
 
-def iterations_at_once(found: AheadLoads, room: int) -> int:
+def iterations_at_once(found: AheadLoads, room: int, *, are_few: bool) -> int:
     """How many iterations of a loop may load at once what each works on, 1 to half of `MOST_TIMES`:
-    there is none between that works meanwhile, and a last turn of few has less to load in vain.
+    there is none between that works meanwhile, and a last turn of few has less to load in vain. Up
+    to `MOST_OF_WORDS` where programs `are_few`: others do not hide the latency.
 
     `room`: as of `iterations_ahead`, where elements have a register each.
     """
     words = sum(layout_of(load.results[0]).num_values for load in found.loads)
-    times = MOST_TIMES // 2
+    times = MOST_OF_WORDS if are_few else MOST_TIMES // 2
     while times > 1 and not times * words <= min(WORDS_AHEAD, room):
         times //= 2
     return times
