@@ -1,6 +1,7 @@
 """send-sums: sums that the CTAs of a cluster have in parts reach those that add them up.
 
-Before:   %sum = "tile.sum_stripes"(%mine) {axis = 0} : tensor<64x32xf32> -> tensor<16x32xf32>
+Before:   %sum = "tile.sum_stripes"(%mine) {axis = 0, merges = ["arith.addf"]}
+              : tensor<64x32xf32> -> tensor<16x32xf32>
 After:    %parts = "gpu_tile.alloc"() : 4 slots of 16 x 32, for what each CTA has of this stripe
           "gpu_tile.cluster_sync"() {order = "relaxed"}                       (all have begun)
           "gpu_tile.cluster_send"(%mine, slot of this CTA's number of %parts) {axis = 0}
@@ -9,7 +10,8 @@ After:    %parts = "gpu_tile.alloc"() : 4 slots of 16 x 32, for what each CTA ha
 
 Each CTA sends all of what it has, a stripe to each, and gets as much: distributed shared memory
 takes the time of one part whatever the number of parts. They are added up in order, so results do
-not differ from call to call, and in the layout of what is stored, rows of it in one piece.
+not differ from call to call, and in the layout of what is stored, rows of it in one piece. So the
+least of parts is found (`arith.minimumf`), and the place that goes with the least (`olt 0`).
 
 Matrix instructions leave a thread pairs along rows, of which those of four lanes lie side by side,
 and single sums along columns. Lanes exchange them first, so that each sends 16 bytes of neighbours
@@ -30,12 +32,12 @@ from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import layout_attr, layout_of
+from tilec.dialects.merges import Merge
 from tilec.dialects.types import (
     bit_width,
     byte_width,
     count_stripes,
     element,
-    is_float,
     shape,
 )
 from tilec.dialects.types import tile as tile_type
@@ -46,7 +48,7 @@ from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.layouts.conversion_costs import cheap_lane_move
 from tilec.passes.layouts.lane_moves import LaneMove
 from tilec.passes.layouts.runs import in_vectors
-from tilec.passes.rewriting.scalars import as_type, binary, i32_constant
+from tilec.passes.rewriting.scalars import as_type, binary, compare, i32_constant, select
 from tilec.passes.rewriting.walk import find_ops
 
 
@@ -60,9 +62,11 @@ def send_sums(module: ir.Module, context: PassContext) -> None:
 
 
 def _send(op: tile.SumStripesOp) -> None:
+    merges = [Merge.named(name) for name in op.merges]
     both = zip(op.values, op.sums, strict=True)
     pairs = [(_in_vectors(value, layout_of(total)), total) for value, total in both]
-    goes = _goes(pairs)
+    decided = any(merge.by is not None for merge in merges)
+    goes = [pairs] if decided else _goes(pairs)
     buffers = _buffers(goes, op.axis)
     number = as_type(tile.StripeIdOp.build(), ir.IntegerType.get_signless(32))
     gpu_tile.ClusterSyncOp.build(order="relaxed")
@@ -72,9 +76,11 @@ def _send(op: tile.SumStripesOp) -> None:
         for (value, _), buffer in zip(go, buffers[position], strict=True):
             gpu_tile.ClusterSendOp.build(value, gpu_tile.SlotOp.build(buffer, number), axis=op.axis)
         gpu_tile.ClusterSyncOp.build(order="acq_rel")
-        for (value, total), buffer in zip(go, buffers[position], strict=True):
+        own, merges = merges[: len(go)], merges[len(go) :]
+        arrived = _Arrived([value for value, _ in go], buffers[position], own)
+        for index, (value, total) in enumerate(go):
             parts = count_stripes(shape(value), shape(total), op.axis)
-            total.replace_all_uses_with(_total(total, buffer, parts))
+            total.replace_all_uses_with(arrived.merged(index, total, parts))
 
 
 def _in_vectors(value: ir.Value, stored: Layout) -> ir.Value:
@@ -118,13 +124,36 @@ def _buffer(value: ir.Value, total: ir.Value, axis: int, free: list[ir.Value]) -
     return alike or gpu_tile.AllocOp.build(results=[type_])
 
 
-def _total(like: ir.Value, buffer: ir.Value, parts: int) -> ir.Value:
-    """Adds up what all CTAs have of this one's stripe."""
-    add = "arith.addf" if is_float(element(like)) else "arith.addi"
-    total = None
-    for number in range(parts):
-        slot = gpu_tile.SlotOp.build(buffer, i32_constant(number))
-        part = gpu_tile.BufferLoadOp.build(slot, results=[like.type])
-        total = part if total is None else binary(add, total, part)
-    assert total is not None
-    return total
+class _Arrived:
+    """What all CTAs have sent of this one's stripe of `values`, a buffer each."""
+
+    def __init__(
+        self, values: list[ir.Value], buffers: list[ir.Value], merges: list[Merge]
+    ) -> None:
+        self._elements = [element(value) for value in values]
+        self._buffers, self._merges = buffers, merges
+
+    def merged(self, index: int, like: ir.Value, parts: int) -> ir.Value:
+        """The parts of a value put together in order, where they are wanted: like a tile."""
+        merge = self._merges[index]
+        total = self._part(index, like, 0)
+        decider = total if merge.by in (None, index) else self._part(merge.by, like, 0)
+        for number in range(1, parts):
+            part = self._part(index, like, number)
+            if merge.by is None:
+                total = binary(merge.op, total, part)
+                continue
+            other = part if merge.by == index else self._part(merge.by, like, number)
+            wins = compare(merge.op, other, decider)
+            total = select(wins, part, total)
+            by = self._merges[merge.by]
+            decider = (
+                select(wins, other, decider) if by.by is not None else binary(by.op, decider, other)
+            )
+        return total
+
+    def _part(self, index: int, like: ir.Value, number: int) -> ir.Value:
+        """What one CTA has of a value."""
+        slot = gpu_tile.SlotOp.build(self._buffers[index], i32_constant(number))
+        type_ = tile_type(shape(like), self._elements[index], layout_attr(layout_of(like)))
+        return gpu_tile.BufferLoadOp.build(slot, results=[type_])

@@ -10,7 +10,8 @@ After:    (tile.stripes = 4 : i32: each program is run by so many CTAs)
           %steps = the iterations from %low to %high
           %mine = scf.for %k = %low + (%part * %steps / 4) * 64
                       to %low + ((%part + 1) * %steps / 4) * 64 step %c64 ... { ... the same ... }
-          %acc = "tile.sum_stripes"(%mine) {axis = 0} : tensor<64x...> -> tensor<16x...>
+          %acc = "tile.sum_stripes"(%mine) {axis = 0, merges = ["arith.addf"]}
+              : tensor<64x...> -> tensor<16x...>
           ... the rest, for 16 rows ...
           "tile.store"(%x, %c, %m + %first, %n) ...
 
@@ -25,6 +26,14 @@ else the innermost.
 A loop that only adds up tiles is cut as well, where it is the only one of a kernel that multiplies
 nothing: 5327 images of 23 x 143 f32 are 69 programs of 64 places.
 
+So is one that carries the least or the greatest of what it meets, and what stands beside that, its
+place say (`programs/merges.py`):
+          %less = arith.cmpf olt, %found, %best
+          %place' = arith.select %less, %at, %place
+          %best' = arith.minimumf %found, %best
+The stripes are merged by {merges = ["arith.minimumf", "olt 0"]}: of equals the first CTA's, whose
+iterations are the first.
+
 Few programs with a long loop leave most multiprocessors without work, and each CTA waits for memory
 as often as the loop has iterations. The parts need no array in memory and no second launch:
 `send-sums` exchanges them through distributed shared memory, where each CTA gets as much as it
@@ -38,7 +47,8 @@ sends.
    of the sum, rows or columns (`programs/cut_tiles.py`), which it stores, or scatters by its stripe
    of the indices; the first CTA stores what does not follow from the sum.
 
-Does not handle: sums that start from anything but zero; kernels with effects up to the end of the
+Does not handle: sums that start from anything but zero; sums that are scaled on the way, as an
+online softmax does; kernels with effects up to the end of the
 loop, or behind it with others than stores; loops in branches; programs that CTAs or clusters share
 already; targets with tensor memory, which all warps meet at the end to give back: those that load
 and multiply would wait there for the ones that compute, and these at the cluster's barrier for all
@@ -47,10 +57,14 @@ that still run.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
+from tilec.dialects.merges import Merge
 from tilec.dialects.types import element, shape, with_shape
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, kernel_pass
@@ -64,6 +78,7 @@ from tilec.passes.programs.cut_tiles import (
     stores_of,
     tiles_of,
 )
+from tilec.passes.programs.merges import merges_of
 from tilec.passes.programs.sum_parts import (
     find_shared,
     find_sum,
@@ -99,6 +114,7 @@ def split_sums(function: ir.Operation, context: PassContext) -> None:
 def _split(function: ir.Operation, loop: ir.Operation, parts: int) -> None:
     rest = ops_behind(loop)
     cut = find_cut(list(loop.results), rest, parts)
+    merges = [merge for merge in merges_of(loop) if merge is not None]
     i32 = ir.IntegerType.get_signless(32)
     function.attributes[STRIPES] = ir.IntegerAttr.get(i32, parts)
     del function.attributes[SUM_PARTS.attribute]
@@ -109,7 +125,7 @@ def _split(function: ir.Operation, loop: ir.Operation, parts: int) -> None:
     _shorten(find_shared(loop, parts), part, parts)
     stripes = _Stripes(cut, first, parts)
     with ir.InsertionPoint(rest[0]), loop.location:
-        stripes.add_up()
+        stripes.merge(merges)
     stores = stores_of(rest)
     cuttable = following(cut.followers, stores)
     for store in stores:
@@ -128,14 +144,17 @@ class _Stripes:
         self._found: dict[tuple[ir.Value, int], ir.Value] = {}
         self._whole: list[ir.Operation] = []
 
-    def add_up(self) -> None:
+    def merge(self, merges: Sequence[Merge]) -> None:
         """Gives each CTA its stripe of the sums that are used."""
-        axis = self._cut.axis
-        used = [value for value in self._cut.sums if list(value.uses)]
-        types = [self._type(value, axis) for value in used]
-        found = tile.SumStripesOp.build(used, results=[types], axis=axis)
-        for value, total in zip(used, found, strict=True):
-            self._found[value, axis] = total
+        axis, sums = self._cut.axis, self._cut.sums
+        used = [number for number, value in enumerate(sums) if list(value.uses)]
+        for group in _groups(used, merges, sums):
+            values = [sums[number] for number in group]
+            names = [_name(merges[number], group) for number in group]
+            types = [self._type(value, axis) for value in values]
+            found = tile.SumStripesOp.build(values, results=[types], axis=axis, merges=names)
+            for value, total in zip(values, found, strict=True):
+                self._found.setdefault((value, axis), total)
 
     def store(self, op: Writer) -> None:
         """Lets a store write this CTA's stripe."""
@@ -199,6 +218,35 @@ class _Stripes:
         """Coordinates from those of this CTA's stripe on."""
         by = as_type(self._first, element(iota))
         return binary("arith.addi", iota, create("tensor.splat", [by], iota.type))
+
+
+def _groups(
+    used: Sequence[int], merges: Sequence[Merge], sums: Sequence[ir.Value]
+) -> list[list[int]]:
+    """Numbers of values that are merged together: what another decides about stands with it, and
+    all of an op but its first are of one type."""
+    deciders = list(dict.fromkeys(by for n in used if (by := merges[n].by) is not None))
+    found = [
+        [decider, *group]
+        for decider in deciders
+        for group in _by_type([n for n in used if merges[n].by == decider != n], sums) or [[]]
+    ]
+    alone = _by_type([n for n in used if merges[n].by is None and n not in deciders], sums)
+    while len(alone) > 1:
+        *alone, first, rest = sorted(alone, key=len)
+        found.append([first[0], *rest])
+        alone += [first[1:]] if first[1:] else []
+    return found + alone
+
+
+def _by_type(numbers: Sequence[int], sums: Sequence[ir.Value]) -> list[list[int]]:
+    types = list(dict.fromkeys(sums[n].type for n in numbers))
+    return [[n for n in numbers if sums[n].type == one] for one in types]
+
+
+def _name(merge: Merge, group: Sequence[int]) -> str:
+    """A merge's name where values are numbered as in a group."""
+    return (merge if merge.by is None else replace(merge, by=group.index(merge.by))).name
 
 
 def _shorten(loop: ir.Operation, part: ir.Value, parts: int) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.dialects.attributes import INT
+from tilec.dialects.attributes import INT, STRINGS
 from tilec.dialects.constraints import INDEX, TILE
+from tilec.dialects.merges import wrong_merge
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.tile.dialect import Op
 from tilec.dialects.types import count_stripes, element, shape, show
@@ -47,20 +48,29 @@ class GatherStripesOp(Op, name="gather_stripes", lowered=False):
 
 
 class SumStripesOp(Op, name="sum_stripes", lowered=False):
-    """Adds up what the CTAs that run a program have for `values`: each gets its stripe, by its
+    """Merges what the CTAs that run a program have for `values`: each gets its stripe, by its
     number, of the sums along `axis`.
 
+    `merges` says how, for each value: by an op of what an earlier and a later CTA have, or, as in
+    `olt 0`, the later one where the later of value 0 compares so with the earlier.
+
     Example:
-        %s = "tile.sum_stripes"(%mine) {axis = 0 : i32} : (tensor<64x32xf32>) -> tensor<16x32xf32>
+        %s = "tile.sum_stripes"(%mine) {axis = 0 : i32, merges = ["arith.addf"]}
+            : (tensor<64x32xf32>) -> tensor<16x32xf32>
     """
 
     values = Operand(TILE, variadic=True, mixed=True)
     sums = Result(TILE, variadic=True, mixed=True)
     axis = Attribute(INT)
+    merges = Attribute(STRINGS)
 
     def check(self) -> str | None:
-        if len(self.values) != len(self.sums):
-            return f"{len(self.values)} values have {len(self.sums)} sums"
+        if not len(self.values) == len(self.sums) == len(self.merges):
+            counts = f"{len(self.sums)} sums and {len(self.merges)} merges"
+            return f"{len(self.values)} values have {counts}"
+        wrong = next(filter(None, (wrong_merge(x, len(self.merges)) for x in self.merges)), None)
+        if wrong is not None:
+            return wrong
         for value, total in zip(self.values, self.sums, strict=True):
             if not 0 <= self.axis < len(shape(value)):
                 return f"axis {self.axis} is out of range for rank {len(shape(value))}"

@@ -1,30 +1,25 @@
-"""Which loop of a kernel several CTAs may share: each sums some of its iterations, and they add up
-what each has summed."""
+"""Which loop of a kernel several CTAs may share: each runs some of its iterations, and they merge
+what each has summed, or found to be the least."""
 
 from __future__ import annotations
 
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op, made_by, only_use, only_user
+from tilec.dialects.def_use import defining_op, made_by
 from tilec.dialects.demands import demanded
 from tilec.dialects.effects import SIDE_EFFECTS
 from tilec.dialects.gpu_tile import ClusterSendOp, SlotOp
 from tilec.dialects.tile import DotOp
-from tilec.dialects.types import bit_width, element, is_tile
 from tilec.hardware.target import Feature, Target
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.demands.kernels import is_in_line, stripes_of, teams_of
 from tilec.passes.programs.cut_tiles import find_cut
+from tilec.passes.programs.merges import merges_of
 from tilec.passes.rewriting.loops import carried_by, inits_of, trips_of, yielded_by
 from tilec.passes.rewriting.refusals import attempt
-from tilec.passes.rewriting.scalars import is_zero
-from tilec.passes.rewriting.walk import find_ops, is_of, kernel_of
+from tilec.passes.rewriting.walk import find_ops, kernel_of
 from tilec.terms.demands import SUM_PARTS
-
-PART_BITS = 32
-"""Of a sum: parts of narrower ones would be rounded before they are added up."""
-SUMS = ("arith.addf", "arith.addi")
 
 
 def sum_parts_of(function: ir.Operation) -> int:
@@ -84,9 +79,9 @@ def why_whole(function: ir.Operation, target: Target, parts: int) -> str | None:
     loop = find_sum(function)
     if loop is None:
         return "no loop, or more than one, sums outside of branches and other loops"
-    own = _carried(loop)
+    own = merges_of(loop)
     if not own or not all(own):
-        return "the loop carries what is no sum from zero in 32 bits or more"
+        return "the loop carries what is no sum from zero, least or greatest in 32 bits or more"
     seen = _why_seen(function, loop)
     if seen is not None:
         return seen
@@ -117,43 +112,6 @@ def _why_seen(function: ir.Operation, loop: ir.Operation) -> str | None:
         if view.operation == loop:
             break
     return None
-
-
-def _carried(loop: ir.Operation) -> list[bool]:
-    """Of each value that a loop carries, whether it is a sum from zero."""
-    return [
-        _is_sum(argument, end) and is_zero(init)
-        for argument, init, end in zip(
-            carried_by(loop), inits_of(loop), yielded_by(loop), strict=True
-        )
-    ]
-
-
-def _is_sum(argument: ir.Value, end: ir.Value) -> bool:
-    """Whether products, or other terms, are added to a carried tile, here or by an inner loop, and
-    nothing else uses it."""
-    if not is_tile(argument) or bit_width(element(argument)) < PART_BITS:
-        return False
-    at = argument
-    while at != end:
-        user = only_user(at)
-        if user is None or user.operation.block != argument.owner:
-            return False
-        after = _summed(user.operation, at)
-        if after is None:
-            return False
-        at = after
-    return only_use(at) is not None
-
-
-def _summed(op: ir.Operation, at: ir.Value) -> ir.Value | None:
-    """What is `at` with more added to it, if that is all that an op does with it."""
-    if op.name in SUMS or (is_of(op, DotOp) and op.opview.acc == at):
-        return op.results[0]
-    if op.name != "scf.for" or at not in inits_of(op):
-        return None
-    number = inits_of(op).index(at)
-    return op.results[number] if _is_sum(carried_by(op)[number], yielded_by(op)[number]) else None
 
 
 def _inner_sum(loop: ir.Operation) -> ir.Operation | None:

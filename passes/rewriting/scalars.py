@@ -9,7 +9,7 @@ from mlir import ir
 
 from tilec.dialects.def_use import constant_attribute, constant_element
 from tilec.dialects.predicates import predicate_attribute
-from tilec.dialects.types import element, is_float, is_tile, with_element
+from tilec.dialects.types import element, is_float, is_tile, number_type, with_element
 
 
 def create(name: str, operands: Sequence[ir.Value], result: ir.Type, **attributes: Any) -> ir.Value:
@@ -70,14 +70,12 @@ def equal(lhs: ir.Value, rhs: ir.Value | int) -> ir.Value:
 
 
 def compare(predicate: str, lhs: ir.Value, rhs: ir.Value | int) -> ir.Value:
-    """Makes an `arith.cmpi`; tiles element by element."""
+    """Makes an `arith.cmpi` or `arith.cmpf`; tiles element by element."""
     i1 = ir.IntegerType.get_signless(1)
     result = with_element(lhs, i1) if is_tile(lhs) else i1
+    name = "arith.cmpf" if is_float(number_type(lhs)) else "arith.cmpi"
     return create(
-        "arith.cmpi",
-        [lhs, _like(lhs, rhs)],
-        result,
-        predicate=predicate_attribute("arith.cmpi", predicate),
+        name, [lhs, _like(lhs, rhs)], result, predicate=predicate_attribute(name, predicate)
     )
 
 

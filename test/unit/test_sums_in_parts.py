@@ -12,7 +12,6 @@ from shares import modes
 
 import tilec
 import tilec.language as tl
-from tilec.messages.diagnostics import CompileError
 from tilec.runtime.artefact import load, save
 
 
@@ -36,15 +35,6 @@ def moments(x: tl.array, means: tl.array, lengths: tl.array, BM: tl.const, BN: t
         sums, squares = sums + v, squares + v * v
     tl.store(means, n, tl.sum(sums, 0) / x.shape[0])
     tl.store(lengths, n, tl.sqrt(tl.sum(squares, 0)))
-
-
-@tilec.kernel(grid=lambda y, B: tl.cdiv(y.shape[0], B))
-def greatest(x: tl.array, y: tl.array, B: tl.const):
-    i = tl.program_id(0) * B
-    best = tl.zeros((B,), tl.f32)
-    for m in tl.range(0, x.shape[0]):
-        best = tl.maximum(best, tl.load(x, (m, i), B))
-    tl.store(y, i, best)
 
 
 @pytest.fixture(autouse=True)
@@ -91,12 +81,6 @@ def test_few_programs_are_summed_in_parts_and_many_are_not() -> None:
     (told,) = decisions(few, "sums")
     assert told.startswith(("in 8 parts", "in 16 parts"))
     assert not decisions(many, "sums")
-
-
-def test_what_adds_nothing_up_is_refused() -> None:
-    x, y = np.zeros((4, 64), np.float32), np.zeros(64, np.float32)
-    with pytest.raises(CompileError, match="the loop carries what is no sum from zero"):
-        greatest.demanding(sum_parts=2)(x, y, B=32)
 
 
 def test_few_programs_load_large_tiles_ahead() -> None:

@@ -130,9 +130,9 @@ SUM_PARTS = Demand(
     "1, 2, 4, 8 or 16",
     lambda value: type(value) is int and value in PARTS,
     ("sum_parts=4",),
-    "each program is run by so many CTAs, a cluster: each sums a part of its loop over products, "
-    "or of the only loop, which adds up tiles, and a stripe of the whole (Hopper). Also "
-    "`tl.auto`'s choice where few programs have a long loop",
+    "each program is run by so many CTAs, a cluster: each runs a part of its loop over products, "
+    "or of the only loop, which adds up tiles or keeps the least or greatest, and merges a stripe "
+    "of the whole (Hopper). Also `tl.auto`'s choice where few programs have a long loop",
     not_by_hand="says itself which CTA sums what",
 )
 

@@ -21,7 +21,7 @@
 // CHECK: %[[SUM:.*]] = arith.addf %[[ABC]], %[[D]]
 // CHECK: "tile.store"(%[[SUM]]
 func.func @quarters(%mine: !c, %to: memref<?x?xf32, strided<[?, 1]>>, %at: index) attributes {tile.kernel, tile.stripes = 4 : i32} {
-  %sum = "tile.sum_stripes"(%mine) {axis = 0 : i32} : (!c) -> !s
+  %sum = "tile.sum_stripes"(%mine) {axis = 0 : i32, merges = ["arith.addf"]} : (!c) -> !s
   "tile.store"(%sum, %to, %at, %at) {dims = array<i32: 0, 1>, options = {}} : (!s, memref<?x?xf32, strided<[?, 1]>>, index, index) -> ()
   return
 }
@@ -46,7 +46,7 @@ func.func @quarters(%mine: !c, %to: memref<?x?xf32, strided<[?, 1]>>, %at: index
 // CHECK: "tile.store"(%[[A]]
 // CHECK: "tile.store"(%[[B]]
 func.func @turns(%x: !rows, %y: !rows, %to: !row, %at: index) attributes {tile.kernel, tile.stripes = 2 : i32} {
-  %a, %b = "tile.sum_stripes"(%x, %y) {axis = 0 : i32} : (!rows, !rows) -> (!half, !half)
+  %a, %b = "tile.sum_stripes"(%x, %y) {axis = 0 : i32, merges = ["arith.addi", "arith.addi"]} : (!rows, !rows) -> (!half, !half)
   "tile.store"(%a, %to, %at, %at) {dims = array<i32: 0, 1>, options = {}} : (!half, !row, index, index) -> ()
   "tile.store"(%b, %to, %at, %at) {dims = array<i32: 0, 1>, options = {}} : (!half, !row, index, index) -> ()
   return
@@ -63,9 +63,33 @@ func.func @turns(%x: !rows, %y: !rows, %to: !row, %at: index) attributes {tile.k
 // CHECK: %[[LONG:.*]] = "gpu_tile.convert_layout"(%arg1) {{.*}}T(4,2,2,2):(2@1,8@0,1@1,4@0) V(4,8):(1@0,8@1)
 // CHECK: "gpu_tile.cluster_send"(%[[LONG]]
 func.func @vectors(%x: !pairs, %y: !pairs, %to: memref<?x?xf32, strided<[?, 1]>>, %turned: memref<?x?xf32, strided<[1, ?]>>, %at: index) attributes {tile.kernel, tile.stripes = 4 : i32} {
-  %a = "tile.sum_stripes"(%x) {axis = 0 : i32} : (!pairs) -> !few
-  %b = "tile.sum_stripes"(%y) {axis = 1 : i32} : (!pairs) -> !down
+  %a = "tile.sum_stripes"(%x) {axis = 0 : i32, merges = ["arith.addf"]} : (!pairs) -> !few
+  %b = "tile.sum_stripes"(%y) {axis = 1 : i32, merges = ["arith.addf"]} : (!pairs) -> !down
   "tile.store"(%a, %to, %at, %at) {dims = array<i32: 0, 1>, options = {}} : (!few, memref<?x?xf32, strided<[?, 1]>>, index, index) -> ()
   "tile.store"(%b, %turned, %at, %at) {dims = array<i32: 0, 1>, options = {}} : (!down, memref<?x?xf32, strided<[1, ?]>>, index, index) -> ()
+  return
+}
+
+// The least of both CTAs, and the place that goes with it: the first one's where both are equal.
+!v = tensor<64xf32, #gpu_tile.layout<"T(32):(1@0) V(2):(32@0)">>
+!p = tensor<64xi32, #gpu_tile.layout<"T(32):(1@0) V(2):(32@0)">>
+!hv = tensor<32xf32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+!hp = tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+// CHECK-LABEL: @least
+// CHECK: %[[A:.*]] = "gpu_tile.buffer_load"(%{{.*}}) {{.*}} -> tensor<32xf32
+// CHECK: %[[B:.*]] = "gpu_tile.buffer_load"(%{{.*}}) {{.*}} -> tensor<32xf32
+// CHECK: %[[LEAST:.*]] = arith.minimumf %[[A]], %[[B]]
+// CHECK: %[[P:.*]] = "gpu_tile.buffer_load"(%{{.*}}) {{.*}} -> tensor<32xi32
+// CHECK: %[[C:.*]] = "gpu_tile.buffer_load"(%{{.*}}) {{.*}} -> tensor<32xf32
+// CHECK: %[[Q:.*]] = "gpu_tile.buffer_load"(%{{.*}}) {{.*}} -> tensor<32xi32
+// CHECK: %[[D:.*]] = "gpu_tile.buffer_load"(%{{.*}}) {{.*}} -> tensor<32xf32
+// CHECK: %[[WINS:.*]] = arith.cmpf olt, %[[D]], %[[C]]
+// CHECK: %[[PLACE:.*]] = arith.select %[[WINS]], %[[Q]], %[[P]]
+// CHECK: "tile.store"(%[[LEAST]]
+// CHECK: "tile.store"(%[[PLACE]]
+func.func @least(%mine: !v, %place: !p, %to: memref<?xf32, strided<[1]>>, %places: memref<?xi32, strided<[1]>>, %at: index) attributes {tile.kernel, tile.stripes = 2 : i32} {
+  %a, %b = "tile.sum_stripes"(%mine, %place) {axis = 0 : i32, merges = ["arith.minimumf", "olt 0"]} : (!v, !p) -> (!hv, !hp)
+  "tile.store"(%a, %to, %at) {dims = array<i32: 0>, options = {}} : (!hv, memref<?xf32, strided<[1]>>, index) -> ()
+  "tile.store"(%b, %places, %at) {dims = array<i32: 0>, options = {}} : (!hp, memref<?xi32, strided<[1]>>, index) -> ()
   return
 }

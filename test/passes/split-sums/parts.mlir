@@ -29,7 +29,7 @@ func.func @product(%low: index, %high: index, %x: !x, %y: !y, %to: !m) attribute
     %d = "tile.dot"(%x, %y, %s) {options = {instruction = "mma.m16n8k16.f32.f16.f16"}} : (!x, !y, !c) -> !c
     scf.yield %d : !c
   }
-  // CHECK: %[[SUM:.*]] = "tile.sum_stripes"(%[[MINE]]) {axis = 0 : i32} : (tensor<16x8xf32>) -> tensor<4x8xf32>
+  // CHECK: %[[SUM:.*]] = "tile.sum_stripes"(%[[MINE]]) {axis = 0 : i32, merges = ["arith.addf"]} : (tensor<16x8xf32>) -> tensor<4x8xf32>
   // CHECK: %[[AT:.*]] = arith.addi %{{.*}}, %[[ROW]]
   // CHECK: "tile.store"(%[[SUM]], %arg4, %[[AT]], %{{.*}}) {dims
   "tile.store"(%sum, %to, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, !m, index, index) -> ()
@@ -40,7 +40,7 @@ func.func @product(%low: index, %high: index, %x: !x, %y: !y, %to: !m) attribute
 // CHECK-LABEL: @behind
 // CHECK: %[[ROW:.*]] = arith.muli %{{.*}}, %c8
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq
-// CHECK: %[[SUM:.*]] = "tile.sum_stripes"(%{{.*}}) {axis = 0 : i32} : (tensor<16x8xf32>) -> tensor<8x8xf32>
+// CHECK: %[[SUM:.*]] = "tile.sum_stripes"(%{{.*}}) {axis = 0 : i32, merges = ["arith.addf"]} : (tensor<16x8xf32>) -> tensor<8x8xf32>
 // CHECK: %[[ALL:.*]] = "tile.load"(%arg5, %{{.*}}) {{.*}} -> tensor<8xf32>
 // CHECK: "tile.broadcast"(%[[ALL]]) {dims = array<i32: 1>} : (tensor<8xf32>) -> tensor<8x8xf32>
 // CHECK: %[[AT:.*]] = arith.addi %{{.*}}, %[[ROW]]
@@ -85,7 +85,7 @@ func.func @behind(%low: index, %high: index, %x: !x, %y: !y, %to: !m, %bias: mem
 
 // Rows of the transposed sum stay whole: the stripes are columns of the sum.
 // CHECK-LABEL: @transposed
-// CHECK: "tile.sum_stripes"(%{{.*}}) {axis = 1 : i32} : (tensor<16x8xf32>) -> tensor<16x4xf32>
+// CHECK: "tile.sum_stripes"(%{{.*}}) {axis = 1 : i32, merges = ["arith.addf"]} : (tensor<16x8xf32>) -> tensor<16x4xf32>
 // CHECK: "tile.transpose"(%{{.*}}) {permutation = array<i32: 1, 0>} : (tensor<16x4xf32>) -> tensor<4x16xf32>
 func.func @transposed(%low: index, %high: index, %x: !x, %y: !y, %to: !m) attributes {tile.kernel, tile.sum_parts = 2 : i32} {
   %c0 = arith.constant 0 : index
@@ -170,12 +170,12 @@ func.func @inner(%low: index, %high: index, %x: !x, %y: !y, %to: !m) attributes 
 // What is scattered: each CTA the rows of its stripe, of indices and mask, too; where rows of the array lie the other
 // way, columns; in a branch as well.
 // CHECK-LABEL: @scattered
-// CHECK: "tile.sum_stripes"(%{{.*}}) {axis = 0 : i32} : (tensor<16x8xf32>) -> tensor<4x8xf32>
+// CHECK: "tile.sum_stripes"(%{{.*}}) {axis = 0 : i32, merges = ["arith.addf"]} : (tensor<16x8xf32>) -> tensor<4x8xf32>
 // CHECK: %[[OWN:.*]] = "tile.gather"(%{{.*}}) {{.*}} -> tensor<4xf32>
 // CHECK: scf.if
 // CHECK: "tile.scatter"(%{{.*}}) {options = {}} : (tensor<4x8xf32>, memref<?x?xf32, strided<[?, 1]>>, tensor<4x8xi1>, tensor<4x8xindex>, tensor<4x8xindex>)
 // CHECK-LABEL: @scattered_columns
-// CHECK: "tile.sum_stripes"(%{{.*}}) {axis = 1 : i32} : (tensor<16x8xf32>) -> tensor<16x2xf32>
+// CHECK: "tile.sum_stripes"(%{{.*}}) {axis = 1 : i32, merges = ["arith.addf"]} : (tensor<16x8xf32>) -> tensor<16x2xf32>
 func.func @scattered(%n: index, %b: i1, %x: !x, %y: !y, %to: !m, %w: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.sum_parts = 4 : i32} {
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index
@@ -218,7 +218,7 @@ func.func @scattered_columns(%n: index, %x: !x, %y: !y, %to: memref<?x?xf32, str
 // CHECK-LABEL: @images
 // CHECK-SAME: tile.stripes = 2 : i32
 // CHECK: %[[MINE:.*]] = scf.for
-// CHECK: "tile.sum_stripes"(%[[MINE]]) {axis = 0 : i32} : (tensor<64xf32>) -> tensor<32xf32>
+// CHECK: "tile.sum_stripes"(%[[MINE]]) {axis = 0 : i32, merges = ["arith.addf"]} : (tensor<64xf32>) -> tensor<32xf32>
 func.func @images(%n: index, %x: memref<?x?xf32, strided<[?, 1]>>, %y: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.sum_parts = 2 : i32} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -229,5 +229,32 @@ func.func @images(%n: index, %x: memref<?x?xf32, strided<[?, 1]>>, %y: memref<?x
     scf.yield %t : tensor<64xf32>
   }
   "tile.store"(%sum, %y, %c0) {dims = array<i32: 0>, options = {}} : (tensor<64xf32>, memref<?xf32, strided<[1]>>, index) -> ()
+  return
+}
+
+// The least that the loop meets, its place, and the greatest; of the least the place alone is used.
+// CHECK-LABEL: @least
+// CHECK: %[[MINE:.*]]:3 = scf.for
+// CHECK: %[[LEAST:.*]]:2 = "tile.sum_stripes"(%[[MINE]]#1, %[[MINE]]#0) {axis = 0 : i32, merges = ["arith.minimumf", "olt 0"]}
+// CHECK: %[[TOP:.*]] = "tile.sum_stripes"(%[[MINE]]#2) {axis = 0 : i32, merges = ["arith.maximumf"]}
+// CHECK: "tile.store"(%[[LEAST]]#1, %arg3
+// CHECK: "tile.store"(%[[TOP]], %arg4
+func.func @least(%low: index, %high: index, %from: !m, %places: memref<?xi32, strided<[1]>>, %most: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.sum_parts = 4 : i32} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %start = arith.constant dense<1.0e30> : tensor<16xf32>
+  %nowhere = arith.constant dense<-1> : tensor<16xi32>
+  %r:3 = scf.for %k = %low to %high step %c1 iter_args(%place = %nowhere, %best = %start, %top = %start) -> (tensor<16xi32>, tensor<16xf32>, tensor<16xf32>) {
+    %row = "tile.load"(%from, %k, %c0) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (!m, index, index) -> tensor<16xf32>
+    %more = arith.cmpf ogt, %best, %row : tensor<16xf32>
+    %i = arith.index_cast %k : index to i32
+    %here = tensor.splat %i : tensor<16xi32>
+    %to = arith.select %more, %here, %place : tensor<16xi1>, tensor<16xi32>
+    %less = arith.minimumf %best, %row : tensor<16xf32>
+    %high2 = arith.maximumf %row, %top : tensor<16xf32>
+    scf.yield %to, %less, %high2 : tensor<16xi32>, tensor<16xf32>, tensor<16xf32>
+  }
+  "tile.store"(%r#0, %places, %c0) {dims = array<i32: 0>, options = {}} : (tensor<16xi32>, memref<?xi32, strided<[1]>>, index) -> ()
+  "tile.store"(%r#2, %most, %c0) {dims = array<i32: 0>, options = {}} : (tensor<16xf32>, memref<?xf32, strided<[1]>>, index) -> ()
   return
 }
