@@ -25,12 +25,15 @@ After:    issue q @ k   issue value @ g
 
 What lives longer for it must find registers. Accumulators that cross an iteration in flight are
 `overlap-mma`'s and `rotate-dots`': their loops stay as they are.
-Does not handle: blocks in which a branch or a loop multiplies, too.
+Where a branch or a loop of a block multiplies, too, what is in front of it and what is behind
+are apart. Registers that the next iteration's products take (`rotate_last`) are written when all
+of this one are done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from mlir import ir
@@ -40,6 +43,7 @@ from tilec.dialects.effects import is_fill
 from tilec.dialects.gpu_tile import (
     BufferView,
     RingReleaseOp,
+    RingSlotOp,
     RingWaitOp,
     WgmmaFenceOp,
     WgmmaMeanwhileOp,
@@ -50,9 +54,9 @@ from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.passes.analysis.dependence import needed_inside
 from tilec.passes.analysis.issue_order import is_free, ring_turn
 from tilec.passes.contract import Level, PassContext, kernel_pass
-from tilec.passes.dots.issued_products import IssuedProduct, find_product, products_of
+from tilec.passes.dots.issued_products import IssuedProduct, find_product, packing, products_of
 from tilec.passes.dots.late_stores import may_pass, storing
-from tilec.passes.rewriting.loops import behind, enclosing_ops, in_block
+from tilec.passes.rewriting.loops import behind, enclosing_ops, in_block, terminator
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.walk import blocks_in, find_ops, is_of, users_of
 from tilec.passes.roles.parts import Part, parts_of
@@ -75,7 +79,7 @@ def delay_waits(function: ir.Operation, context: PassContext) -> None:
     """Waits for warpgroup products where their sums are read, and issues others ahead of that."""
     for part in parts_of(function, context):
         for block in _blocks(part.block):
-            if _Block(block, function, part).run():
+            if any([_Run(run, function, part).run() for run in _runs(block)]):
                 owner = block.owner
                 why = "sums are waited for where they are read"
                 context.report.add("matrix instructions", owner, "side by side", why)
@@ -88,12 +92,24 @@ def _blocks(block: ir.Block) -> list[ir.Block]:
     return [*found, *([block] if products_of(block) else [])]
 
 
-class _Block:
-    """A block whose products are issued and waited for one by one."""
+@dataclass
+class _Products:
+    """Products of a block in order, and the groups of each of those that have several; `end`: the
+    op in front of which they end, which multiplies, too, or ends the block."""
 
-    def __init__(self, block: ir.Block, function: ir.Operation, part: Part) -> None:
-        self._block, self._function, self._part = block, function, part
-        self._products, self._chains = _products(block)
+    block: ir.Block
+    end: ir.Operation
+    single: list[IssuedProduct]
+    chains: list[list[WgmmaOp]]
+
+
+class _Run:
+    """Products of a block that are issued and waited for one by one."""
+
+    def __init__(self, products: _Products, function: ir.Operation, part: Part) -> None:
+        self._block, self._end = products.block, products.end
+        self._products, self._chains = products.single, products.chains
+        self._function, self._part = function, part
 
     def run(self) -> bool:
         """Issues, then waits; whether any product runs beside something else now."""
@@ -154,7 +170,10 @@ class _Block:
         turn, (_, buffer) = ring_turn(buffer), traced(buffer, BufferView)
         filled = [user for user in users_of(buffer) if is_fill(user.opview)]
         here = any(self._block.owner in [user, *enclosing_ops(user)] for user in filled)
-        return isinstance(turn, RingWaitOp) or (turn is None and not here)
+        if isinstance(turn, RingSlotOp):  # an earlier iteration's, if this one does not wait for it
+            waits = of_kind(self._block.operations, RingWaitOp)
+            here = here or any((w.ring, w.count) == (turn.ring, turn.count) for w in waits)
+        return isinstance(turn, RingWaitOp) or not here
 
     def _turns_of(self, ring: ir.Value) -> int:
         """How many slots of a ring the block waits for: the second may want the first's return."""
@@ -207,17 +226,26 @@ class _Block:
         ops, order = [view.operation for view in self._block.operations], self._order()
         at = order[product.wait]
         stops = [n for n, op in enumerate(ops) if is_of(op, RingWaitOp)]
-        stops += [len(ops) - 1, *(order[reader] for reader in self._readers(product))]
+        stops += [order[self._end], *(order[reader] for reader in self._readers(product))]
         for other in self._products:
             if order[other.multiply] > order[product.multiply]:
                 stops += [order[other.wait], *(order[op] for op in other.packing())]
         for chain in self._chains:
             if order[chain[0]] > order[product.multiply]:
                 stops.append(order[only_user(chain[-1].result)])
+        stops += [order[op] for op in self._packed_next()]
         stop = min(stop for stop in stops if stop > at)
         if any(_is_work(op) for op in ops[at + 1 : stop]):
             given = self._releases(product, ops[stop])
             self._move([product.wait.operation, *given], ops[stop])
+
+    def _packed_next(self) -> list[ir.Operation]:
+        """The ops that narrow what the next iteration's products take from registers."""
+        taken = [product.multiply.lhs for product in self._products]
+        arguments = list(self._block.arguments)
+        numbers = [arguments.index(value) - 1 for value in taken if value in arguments]
+        yielded = list(terminator(self._block).operands)
+        return [op for number in numbers for op in packing(yielded[number], self._block)]
 
     def _count(self) -> bool:
         """Tells each wait how many groups were issued behind its own; whether any were."""
@@ -237,22 +265,31 @@ class _Block:
         return beside
 
 
-def _products(block: ir.Block) -> tuple[list[IssuedProduct], list[list[WgmmaOp]]]:
-    """The products of a block in order, and the groups of each of those that have several; none
-    where one is not waited for right away, or a branch or a loop inside multiplies, too."""
-    found: list[IssuedProduct] = []
+def _runs(block: ir.Block) -> list[_Products]:
+    """The products of a block, apart where a branch or a loop between them multiplies, too; none
+    where one is not waited for right away."""
+    found: list[_Products] = []
+    single: list[IssuedProduct] = []
     chains: list[list[WgmmaOp]] = []
+    last = terminator(block)
     for view in block.operations:
-        inner = find_ops(view.operation, WgmmaOp, WgmmaWaitOp)
         if isinstance(view, WgmmaOp):
             product, chain = find_product(view, block), _groups(view, block)
             if product is None and not chain:
-                return [], []
-            found += [product] if product is not None else []
+                return []
+            single += [product] if product is not None else []
             chains += [chain] if product is None and chain[0] == view else []
-        elif inner and not isinstance(view, WgmmaWaitOp):
-            return [], []
-    return found, chains
+        elif view == last or _multiplies(view):
+            found.append(_Products(block, view.operation, single, chains))
+            single, chains = [], []
+    return found
+
+
+def _multiplies(view: ir.OpView) -> bool:
+    """Whether a branch or a loop has products inside."""
+    return not isinstance(view, WgmmaWaitOp) and bool(
+        find_ops(view.operation, WgmmaOp, WgmmaWaitOp)
+    )
 
 
 def _groups(multiply: WgmmaOp, block: ir.Block) -> list[WgmmaOp]:

@@ -20,6 +20,7 @@ After:    scf.if there is an iteration {
 The tensor cores then multiply while the other units do what stands between two products (Shah et
 al., "FlashAttention-3", 2024, section 3.2). In tensor memory they do more: `rotate_tensor_dots`.
 A loop's only product, which it scales and adds up, runs under that of the next: `rotate_sums`.
+Of three and more the last ones run under the next iteration's first ones: `rotate_last`.
 The first product must start from a constant and depend on nothing but scalars that count, and
 slots of rings; the second must compute the loop-carried accumulator. What needs that
 accumulator goes behind all other work of its iteration. A slot that threads read, too, is given
@@ -47,6 +48,7 @@ from tilec.passes.dots.issued_products import (
     products_of,
     starts_from_constant,
 )
+from tilec.passes.dots.rotate_last import plan_rotated_last
 from tilec.passes.dots.rotate_sums import plan_rotated_sum
 from tilec.passes.dots.rotate_tensor_dots import rotate_tensor_dots
 from tilec.passes.rewriting.control import for_loop
@@ -81,9 +83,10 @@ def rotate_dots(module: ir.Module, context: PassContext) -> None:
 
 def _plan(loop: ir.Operation, context: PassContext) -> LoopRewrite | None:
     """How a loop rotates; None where it has no products that could."""
-    rewrite = plan_rotated_sum(loop, context)
-    if rewrite is not None:
-        return rewrite
+    for plan in (plan_rotated_sum, plan_rotated_last):
+        rewrite = plan(loop, context)
+        if rewrite is not None:
+            return rewrite
     rotation = _find(loop)
     return None if rotation is None else _Rewrite(loop, rotation)
 

@@ -65,15 +65,7 @@ class IssuedProduct:
     def packing(self) -> list[ir.Operation]:
         """The ops beside it, in order, that only narrow what it takes from registers: they write
         the registers that it reads until it is done."""
-        found: list[ir.Operation] = []
-        value, block = self.multiply.lhs, self.multiply.operation.block
-        while only_use(value) is not None:
-            op = defining_op(value, "arith.truncf", ConvertLayoutOp.OPERATION_NAME)
-            if op is None or op.block != block:
-                break
-            found.insert(0, op)
-            (value,) = op.operands
-        return found
+        return packing(self.multiply.lhs, self.multiply.operation.block)
 
     def needed_to_issue(
         self, body: ir.Block, counters: dict[int, int], given: Sequence[ir.Value]
@@ -81,6 +73,18 @@ class IssuedProduct:
         """The ops of the body up to its issue that it needs beside the tiles `given`, in order."""
         tiles = [value for value in given if not is_buffer(value)]
         return needed_to_issue([self.multiply.operation], body, counters, tiles, _ISSUING)
+
+
+def packing(value: ir.Value, block: ir.Block) -> list[ir.Operation]:
+    """The ops of a block, in order, that only narrow what is for one op alone."""
+    found: list[ir.Operation] = []
+    while only_use(value) is not None:
+        op = defining_op(value, "arith.truncf", ConvertLayoutOp.OPERATION_NAME)
+        if op is None or op.block != block:
+            break
+        found.insert(0, op)
+        (value,) = op.operands
+    return found
 
 
 def products_of(body: ir.Block) -> list[WgmmaOp]:

@@ -1,6 +1,6 @@
 // The second product takes the first's sum: each is waited for behind its issue, and no register
 // operand is written while another product runs (ptxas would serialise them).
-// RUN: tilec opt %s --passes select-mma,infer-layouts,stage-operands,insert-async-copies,split-conversions,specialize-warps,rotate-dots,overlap-mma,delay-waits --target sm_90a --num-warps 4 | filecheck %s
+// RUN: tilec opt %s --passes select-mma,infer-layouts,stage-operands,insert-async-copies,split-conversions,specialize-warps,delay-waits --target sm_90a --num-warps 4 | filecheck %s
 
 !m = memref<?x64xbf16, strided<[64, 1]>>
 !a = tensor<64x64xbf16>

@@ -1,6 +1,6 @@
 // Both products of slots are issued first, both of registers last, and each is waited for where its
 // sum is read. The numbers of a row come through a ring of their own.
-// RUN: tilec opt %s --passes select-mma,infer-layouts,stage-operands,insert-async-copies,split-conversions,specialize-warps,rotate-dots,overlap-mma,delay-waits --target sm_90a --num-warps 4 | filecheck %s
+// RUN: tilec opt %s --passes select-mma,infer-layouts,stage-operands,insert-async-copies,split-conversions,specialize-warps,delay-waits --target sm_90a --num-warps 4 | filecheck %s
 
 !m = memref<?x64xbf16, strided<[64, 1]>>
 !v = memref<?xf32, strided<[1]>>
