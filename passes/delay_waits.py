@@ -54,7 +54,7 @@ from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.passes.analysis.dependence import needed_inside
 from tilec.passes.analysis.issue_order import is_free, ring_turn
 from tilec.passes.contract import Level, PassContext, kernel_pass
-from tilec.passes.dots.issued_products import IssuedProduct, find_product, packing, products_of
+from tilec.passes.dots.issued_products import IssuedProduct, find_product, narrowing, products_of
 from tilec.passes.dots.late_stores import may_pass, storing
 from tilec.passes.rewriting.loops import behind, enclosing_ops, in_block, terminator
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
@@ -245,7 +245,7 @@ class _Run:
         arguments = list(self._block.arguments)
         numbers = [arguments.index(value) - 1 for value in taken if value in arguments]
         yielded = list(terminator(self._block).operands)
-        return [op for number in numbers for op in packing(yielded[number], self._block)]
+        return [op for number in numbers for op in narrowing(yielded[number], self._block)]
 
     def _count(self) -> bool:
         """Tells each wait how many groups were issued behind its own; whether any were."""

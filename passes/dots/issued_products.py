@@ -87,6 +87,20 @@ def packing(value: ir.Value, block: ir.Block) -> list[ir.Operation]:
     return found
 
 
+def narrowing(value: ir.Value, block: ir.Block) -> list[ir.Operation]:
+    """The ops of a block, in order, by which threads write a narrowed tile, whoever reads it, too;
+    none where it is not narrowed there."""
+    found: list[ir.Operation] = []
+    while (op := defining_op(value, "arith.truncf", ConvertLayoutOp.OPERATION_NAME)) is not None:
+        if op.block != block:
+            break
+        found.insert(0, op)
+        if op.name == "arith.truncf":
+            return found
+        (value,) = op.operands
+    return []
+
+
 def products_of(body: ir.Block) -> list[WgmmaOp]:
     """The matrix instructions of a loop's body, not those inside its ops."""
     return of_kind(body.operations, WgmmaOp)

@@ -25,7 +25,7 @@ iteration waits for its last products, and `delay-waits` issues them right behin
 
 A last product adds what was computed in registers, and is narrowed for it, to a sum that the loop
 carries and nothing else reads. Registers that it takes are written anew when it is done: narrowing
-is the end of an iteration.
+is the end of an iteration, and what stores the narrowed tile.
 Does not handle: fewer than three products (rotate-dots has two), products with both operands in
 buffers, rings of two slots: the third iteration's copy would begin when half of the second is over.
 """
@@ -37,19 +37,35 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.def_use import only_use
-from tilec.dialects.gpu_tile import RingReleaseOp, RingSlotOp, RingWaitOp
+from tilec.dialects.def_use import defining_op, only_use
+from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.gpu_tile import (
+    RingReleaseOp,
+    RingSlotOp,
+    RingWaitOp,
+    WgmmaFenceOp,
+    WgmmaOp,
+    WgmmaWaitOp,
+)
 from tilec.dialects.gpu_tile.types import is_buffer
+from tilec.dialects.tile import StoreOp
 from tilec.passes.analysis.issue_order import constant_steps, is_free
 from tilec.passes.analysis.register_pressure import registers_of
 from tilec.passes.contract import PassContext
-from tilec.passes.dots.issued_products import IssuedProduct, LoopRewrite, find_product, products_of
+from tilec.passes.dots.issued_products import (
+    IssuedProduct,
+    LoopRewrite,
+    find_product,
+    narrowing,
+    products_of,
+)
+from tilec.passes.dots.late_stores import may_pass
 from tilec.passes.rewriting.control import for_loop
 from tilec.passes.rewriting.loops import clone_mapped, is_inside, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.refusals import Refusal
 from tilec.passes.rewriting.scalars import binary, constant
-from tilec.passes.rewriting.walk import is_of, kernel_of
+from tilec.passes.rewriting.walk import all_ops, is_of, is_pure, kernel_of
 from tilec.passes.roles.parts import parts_of
 
 LEAST_PRODUCTS = 3
@@ -114,8 +130,8 @@ def _plan(
 ) -> _Last:
     """How a product moves. `behind`: those that move, too, and come after it."""
     number = only_use(product.wait.result).operand_number
-    narrowing = product.packing()
-    if not narrowing or narrowing[0].name != "arith.truncf":
+    ends = _narrowed(product, body)
+    if not ends or not _may_end(ends, product, body):
         raise Refusal("a product takes registers that are written before the one ahead is done")
     if only_use(body.arguments[1 + number]) is None:
         raise Refusal("a sum is read beside its product")
@@ -154,10 +170,10 @@ class _Rewrite(LoopRewrite):
     ) -> None:
         super().__init__(loop)
         self._moved, self._counters = moved, counters
-        narrowing = OpSet(op for one in moved for op in one.product.packing())
+        last = OpSet(op for one in moved for op in _narrowed(one.product, self._body))
         ops = _staying(self._body, moved)
-        self._narrowing = [op for op in ops if op in narrowing]
-        ops = [op for op in ops if op not in narrowing]
+        self._narrowing = [op for op in ops if op in last]
+        ops = [op for op in ops if op not in last]
         waits = OpSet(product.wait.operation for product in first)
         place = 1 + max(n for n, op in enumerate(ops) if op in waits)
         while place < len(ops) and is_of(ops[place], RingReleaseOp):
@@ -214,6 +230,31 @@ class _Rewrite(LoopRewrite):
                     clone_mapped(op, before)
             totals.append(before[one.product.wait.result])
         return totals
+
+
+def _narrowed(product: IssuedProduct, body: ir.Block) -> list[ir.Operation]:
+    """The ops of a body, in order, that narrow what a product takes, and all that follows from it
+    but the product; none where threads do not narrow it there."""
+    found = OpSet(narrowing(product.multiply.lhs, body))
+    *ops, _ = [view.operation for view in body.operations]
+    for op in ops:
+        read = [defining_op(value) for each in all_ops(op) for value in each.operands]
+        if op != product.multiply.operation and any(one in found for one in read if one):
+            found.add(op)
+    return [op for op in ops if op in found]
+
+
+def _may_end(ops: Sequence[ir.Operation], product: IssuedProduct, body: ir.Block) -> bool:
+    """Whether ops may be the end of an iteration: they store at most, and pass nothing that does
+    what others notice."""
+    every = [view.operation for view in body.operations]
+    last = OpSet([*ops, product.fence.operation, product.multiply.operation])
+    stores = [op for op in ops if is_of(op, StoreOp)]
+    if not all(is_of(op, StoreOp) or is_pure(op) or is_elementwise(op) for op in ops):
+        return False
+    passed = every[every.index(stores[0]) : -1] if stores else []
+    products = (RingReleaseOp, RingWaitOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp)
+    return may_pass(op for op in passed if op not in last and not is_of(op, *products))
 
 
 def _staying(body: ir.Block, moved: Sequence[_Last]) -> list[ir.Operation]:

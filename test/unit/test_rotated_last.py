@@ -22,13 +22,16 @@ def gated(
     y: tl.array,
     z: tl.array,
     steps: tl.array,
+    kept: tl.array,
     BM: tl.const = 64,
     BOTH: tl.const = False,
+    KEEPS: tl.const = False,
     FADES: tl.const = False,
     READ: tl.const = False,
     STAGES: tl.const = 3,
 ):
-    """y = (x up^T * x gate^T) up of the first `steps` blocks; BOTH: z = (x up^T) gate as well.
+    """y = (x up^T * x gate^T) up of the first `steps` blocks; BOTH: z = (x up^T) gate as well;
+    KEEPS: what the last product takes goes to `kept`, too.
     FADES, READ: what holds the last products back."""
     m = tl.program_id(0) * BM
     tx = tl.load(x, (m, 0), (BM, D))
@@ -44,6 +47,8 @@ def gated(
         both = (hidden * tl.dot(tx, tg.T)).to(x.dtype)
         if READ:
             other += tl.sum(both.to(tl.f32), 1)[:, None]
+        if KEEPS:
+            tl.store(kept, (m, n), both)
         acc = tl.dot(both, tu, acc)
     tl.store(y, (m, 0), acc)
     tl.store(z, (m, 0), other)
@@ -58,7 +63,7 @@ def arrays() -> list[np.ndarray]:
         for size in (rows, most * STEP, most * STEP)
     )
     y, z = np.full((2, rows, D), np.nan, np.float32)
-    return [x, up, gate, y, z, steps]
+    return [x, up, gate, y, z, steps, np.zeros((rows, most * STEP), BF16)]
 
 
 def told(kernel, *args, **how) -> list[str]:
@@ -69,22 +74,30 @@ def told(kernel, *args, **how) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", ["emulator:check", "emulator:late"])
-@pytest.mark.parametrize("both", [False, True])
-def test_any_number_of_iterations(mode: str, both: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three products, and four, of which two move."""
+@pytest.mark.parametrize("how", [{}, {"BOTH": True}, {"BOTH": True, "KEEPS": True}])
+def test_any_number_of_iterations(
+    mode: str, how: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three products, and four, of which two move; one operand of theirs is stored as well."""
     monkeypatch.setenv("TILEC_TARGET", "sm_90a")
-    x, up, gate, y, z, steps = arrays()
+    x, up, gate, y, z, steps, kept = arrays()
     kernel = gated.on(mode)
-    kernel(x, up, gate, y, z, steps, BOTH=both)
-    many = "2 products run" if both else "product runs"
+    kernel(x, up, gate, y, z, steps, kept, **how)
+    many = "2 products run" if "BOTH" in how else "product runs"
     why = f"rotated (its last {many} under the next iteration's first ones)"
-    assert why in told(kernel, x, up, gate, y, z, steps, BOTH=both)
+    assert why in told(kernel, x, up, gate, y, z, steps, kept, **how)
     for row, many in enumerate(steps):
         rows, blocks = slice(64 * row, 64 * row + 64), slice(0, int(many) * STEP)
         tx, tu, tg = (one.astype(np.float64) for one in (x[rows], up[blocks], gate[blocks]))
-        hidden = tx @ tu.T
-        np.testing.assert_allclose(y[rows], (hidden * (tx @ tg.T)) @ tu, rtol=0, atol=0.3)
-        np.testing.assert_allclose(z[rows], hidden @ tg if both else 0 * tx, rtol=0, atol=0.3)
+        hidden, both = tx @ tu.T, (tx @ tu.T) * (tx @ tg.T)
+        np.testing.assert_allclose(y[rows], both @ tu, rtol=0, atol=0.3)
+        np.testing.assert_allclose(
+            z[rows], hidden @ tg if "BOTH" in how else 0 * tx, rtol=0, atol=0.3
+        )
+        found = kept[rows].astype(np.float64)
+        assert not found[:, int(many) * STEP :].any()
+        right = both if "KEEPS" in how else 0 * both
+        np.testing.assert_allclose(found[:, blocks], right, rtol=1e-2, atol=1e-2)
 
 
 @pytest.mark.parametrize(
