@@ -7,7 +7,8 @@ After:    %x = "tile.load"(%a, %i) ...
           %m = "tile.reduce"(%x) ... -> tensor<f32, #gpu_tile.layout<"T(128):(0) V():()">>
 
 1. Gathers, scatters and updates of neighbouring elements are noted (`index_runs`): accesses like
-   others, and as wide as one instruction (of additions: `vector_additions`).
+   others, and as wide as one instruction (of additions: `vector_additions`). Where elements are
+   neighbours in most places (`usual_steps`), lanes are.
    Shifted loads count as the aligned ones that `align-loads` makes of them.
 2. Constants, splats, iotas and broadcasts are cloned per use, so that they tie nothing together;
    so is what computes the numbers of rows that a load role gathers (`layouts/operand_numbers.py`).
@@ -42,6 +43,7 @@ from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import Indexed, neighbours_dim, note_runs
 from tilec.passes.analysis.shifted_loads import ShiftedLoad, find_beside, find_shifted
+from tilec.passes.analysis.usual_steps import nearest_dim
 from tilec.passes.analysis.vector_additions import most_added
 from tilec.passes.analysis.vector_width import access_width, contiguous_dim, element_bytes
 from tilec.passes.contract import Level, PassContext, kernel_pass
@@ -111,7 +113,7 @@ def _access(
     contiguous, strided = None, None
     if isinstance(view, Indexed):
         run = None if isinstance(view, tile.AtomicCasOp) else view.options.get("run")
-        contiguous, width = run or (neighbours_dim(view, facts), 1)
+        contiguous, width = run or (_neighbours_dim(view, facts), 1)
         width = min(width, most_added(view, context)) if isinstance(view, Atomic) else width
     else:
         contiguous = contiguous_dim(array, view.dims)
@@ -132,6 +134,12 @@ def _access(
         is_indexed=isinstance(view, Indexed),
         strided=strided,
     )
+
+
+def _neighbours_dim(op: Indexed, facts: Divisibility) -> int | None:
+    """The dimension that an access by indices runs along in memory, as far as is known."""
+    known = neighbours_dim(op, facts)
+    return nearest_dim(op) if known is None else known
 
 
 def _hard_layouts(ops: list[ir.Operation], context: PassContext) -> dict[ir.Value, Layout]:

@@ -1,0 +1,52 @@
+// Lanes lie along the dimension whose neighbours are neighbours in memory in most places, although no
+// access may move two of them: pixels of a picture, of which each row ends somewhere.
+// RUN: tilec opt %s --passes infer-layouts --target sm_90a --num-warps 4 | filecheck %s
+
+!a = memref<?xbf16, strided<[1]>>
+!t = tensor<64x32xi32>
+!n = tensor<64xi32>
+
+// The pixel before the image, row by row: planes lie farther apart than columns.
+// CHECK-LABEL: @pixels
+// CHECK: "tile.gather"{{.*}} {options = {}}
+// CHECK-SAME: -> tensor<64x32xbf16, #gpu_tile.layout<"T(64,2):(1@0,1@1) V(16):(2@1)">>
+func.func @pixels(%a: !a, %out: !a, %width: i32, %plane: i32) attributes {tile.kernel} {
+  %all = arith.constant dense<true> : tensor<64x32xi1>
+  %zero = arith.constant dense<0.0> : tensor<64x32xbf16>
+  %one = arith.constant dense<1> : !n
+  %n = "tile.iota"() {axis = 0 : i32} : () -> !n
+  %w = tensor.splat %width : !n
+  %quotient = arith.divsi %n, %w : !n
+  %rest = arith.remsi %n, %w : !n
+  %x = arith.subi %rest, %one : !n
+  %row = arith.muli %quotient, %w : !n
+  %pixel = arith.addi %row, %x : !n
+  %channel = "tile.iota"() {axis = 0 : i32} : () -> tensor<32xi32>
+  %p = tensor.splat %plane : tensor<32xi32>
+  %planes = arith.muli %channel, %p : tensor<32xi32>
+  %i = "tile.broadcast"(%pixel) {dims = array<i32: 0>} : (!n) -> !t
+  %j = "tile.broadcast"(%planes) {dims = array<i32: 1>} : (tensor<32xi32>) -> !t
+  %k = arith.addi %i, %j : !t
+  %got = "tile.gather"(%a, %all, %zero, %k) {options = {}} : (!a, tensor<64x32xi1>, tensor<64x32xbf16>, !t) -> tensor<64x32xbf16>
+  "tile.scatter"(%got, %out, %all, %k) {options = {}} : (tensor<64x32xbf16>, !a, tensor<64x32xi1>, !t) -> ()
+  return
+}
+
+// Where neighbours are eight elements apart along one dimension, and many along the other.
+// CHECK-LABEL: @interleaved
+// CHECK: "tile.gather"{{.*}} {options = {}}
+// CHECK-SAME: -> tensor<64x32xbf16, #gpu_tile.layout<"T(64,2):(1@0,1@1) V(16):(2@1)">>
+func.func @interleaved(%a: !a, %out: !a) attributes {tile.kernel} {
+  %all = arith.constant dense<true> : tensor<64x32xi1>
+  %zero = arith.constant dense<0.0> : tensor<64x32xbf16>
+  %eight = arith.constant dense<8> : !t
+  %far = arith.constant dense<1000> : !t
+  %r = "tile.iota"() {axis = 0 : i32} : () -> !t
+  %c = "tile.iota"() {axis = 1 : i32} : () -> !t
+  %i = arith.muli %r, %eight : !t
+  %j = arith.muli %c, %far : !t
+  %k = arith.addi %i, %j : !t
+  %got = "tile.gather"(%a, %all, %zero, %k) {options = {}} : (!a, tensor<64x32xi1>, tensor<64x32xbf16>, !t) -> tensor<64x32xbf16>
+  "tile.scatter"(%got, %out, %all, %k) {options = {}} : (tensor<64x32xbf16>, !a, tensor<64x32xi1>, !t) -> ()
+  return
+}
