@@ -53,6 +53,7 @@ from tilec.dialects.gpu_tile import (
     RingWaitOp,
     SlotOp,
     ThreadCopy,
+    WgmmaOp,
 )
 from tilec.dialects.gpu_tile.mbarrier import PRODUCTS
 from tilec.dialects.gpu_tile.types import buffer_of
@@ -222,9 +223,12 @@ def _clone_where(exists: ir.Value, op: ir.Operation, mapped: dict[ir.Value, ir.V
 
 def _copy_places(block: ir.Block) -> list[ir.Operation]:
     """The ops in front of which a loop body's copies may stand: behind each of its matrix
-    multiplications but the last, whose time is for the next iteration's first reads; behind its
-    wait and slots where it has none."""
+    multiplications but the last, whose time is for the next iteration's first reads; behind the
+    first that runs by itself; behind its wait and slots where it has none."""
     ops = [view.operation for view in block.operations]
+    issued = next((i for i, op in enumerate(ops) if is_of(op, WgmmaOp)), None)
+    if issued is not None:
+        return [ops[issued + 1]]
     products = [i for i, op in enumerate(ops) if is_of(op, MmaOp)]
     if not products:
         products = [max(i for i, op in enumerate(ops) if is_of(op, CpAsyncWaitOp, SlotOp))]
