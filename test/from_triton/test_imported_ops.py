@@ -278,8 +278,27 @@ def test_known_whole_powers_are_products(power: int) -> None:
     kernel = tilec.triton.kernel(text).on("emulator")
     kernel[1](x, np.zeros(64, np.int32), out)
     assert kernel.latest is not None
-    assert "lg2" not in kernel.latest.ptx
+    assert "fma" not in kernel.latest.ptx
     np.testing.assert_allclose(out, x.astype(np.float64) ** power, rtol=4e-7)
+
+
+@pytest.mark.parametrize("symbol", ["__nv_powif", "__nv_powi"])
+def test_whole_powers_that_the_launch_knows_are_products(symbol: str) -> None:
+    kind = F32 if symbol.endswith("f") else F64
+    text = of_floats(symbol, [kind, I32], kind)
+    one = "%n = tt.load %p1 : !tt.ptr<i32>\n%x1 = tt.splat %n : i32 -> tensor<64xi32>"
+    text = re.sub("%x1 = tt.load.*", one, text)
+    kernel = tilec.triton.kernel(text).on("emulator")
+    x = (3 * RNG.standard_normal(64)).astype(DTYPES[kind])
+    x[:4] = [np.inf, -np.inf, np.nan, -0.0]
+    for power in (3, 0, 1, -5, 17, 2**31 - 1, -(2**31)):
+        out = np.zeros_like(x)
+        kernel[1](x, np.array([power], np.int32), out)
+        with np.errstate(all="ignore"):
+            expected = (x.astype(np.float64) ** power).astype(x.dtype)
+        np.testing.assert_allclose(out, expected, rtol=3e-6)
+    assert kernel.latest is not None
+    assert "fma" not in kernel.latest.ptx
 
 
 def test_libdevice_rounds_as_it_says() -> None:
