@@ -12,6 +12,7 @@ from tilec.passes.math.exponential import LOG2_E
 from tilec.terms.dtypes import BY_MLIR, ELEMENT_BYTES, f32
 from tilec.triton.build import Builder
 from tilec.triton.grouped_quotients import GROUP
+from tilec.triton.narrow_quotients import NARROW, UNSIGNED
 from tilec.triton.program import Op, Type, Value
 
 Rule = Callable[[Builder, Op, Any], None]
@@ -107,19 +108,40 @@ def _selected(builder: Builder, op: Op, build: Any) -> None:
         _made(builder, op, op.name)
 
 
+def _quotient(builder: Builder, op: Op, build: Any) -> None:
+    """Of integers: of 32 bits, where those hold it (`narrow_quotients.py`)."""
+    builder.set(op, _division(builder, op, *map(builder.get, op.operands)))
+
+
 def _remainder(builder: Builder, op: Op, build: Any) -> None:
     """By groups, where neighbours stay neighbours (`grouped_quotients.py`)."""
     if GROUP not in op.attributes:
-        _same(builder, op, build)
+        _quotient(builder, op, build)
         return
     bits, kind = op.number(GROUP), builder.type(op.result.type)
     value, divisor = map(builder.get, op.operands)
     shift, last = builder.constant(bits, kind), builder.constant((1 << bits) - 1, kind)
     group, groups = (builder.op("arith.shrsi", kind, v, shift) for v in (value, divisor))
-    group = builder.op("arith.remsi", kind, group, groups)
+    group = _division(builder, op, group, groups)
     start = builder.op("arith.muli", kind, group, builder.constant(1 << bits, kind))
     place = builder.op("arith.andi", kind, value, last)
     builder.set(op, builder.op("arith.addi", kind, start, place))
+
+
+def _division(builder: Builder, op: Op, value: ir.Value, divisor: ir.Value) -> ir.Value:
+    """What `op` is for these operands. Of a narrow one the dividend's lower 31 bits count: where
+    anybody needs it, it has no others."""
+    kind = builder.type(op.result.type)
+    if NARROW not in op.attributes:
+        return builder.op(op.name, kind, value, divisor)
+    small = builder.typed("i32", op.result.type.shape)
+    value, divisor = (builder.op("arith.trunci", small, v) for v in (value, divisor))
+    value = builder.op("arith.andi", small, value, builder.constant((1 << 31) - 1, small))
+    name = _UNSIGNED[op.name] if op.attributes[NARROW] == UNSIGNED else op.name
+    return builder.op("arith.extsi", kind, builder.op(name, small, value, divisor))
+
+
+_UNSIGNED = {"arith.divsi": "arith.divui", "arith.remsi": "arith.remui"}
 
 
 def _compared(builder: Builder, op: Op, build: Any) -> None:
@@ -229,6 +251,7 @@ RULES: dict[str, Rule] = {
     "arith.cmpi": _compared,
     "arith.cmpf": _compared,
     "arith.divf": _divided,
+    "arith.divsi": _quotient,
     "arith.remsi": _remainder,
     "tt.precise_divf": _divided,
     "tt.precise_sqrt": lambda builder, op, build: _made(builder, op, "math.sqrt"),

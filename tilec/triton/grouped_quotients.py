@@ -171,6 +171,7 @@ class _Division:
         kind = dividend.type
         group = self._add("arith.shrsi", kind, dividend, self._number(self.bits, kind))
         found = self._add(self.op.name, kind, group, self._shortened(divisor))
+        self.ops[-1].attributes.update(self.op.attributes)
         if self.op.name == "arith.divsi":
             return found
         last = self._number((1 << self.bits) - 1, kind)

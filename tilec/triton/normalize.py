@@ -2,7 +2,7 @@
 control flow, no calls, pointers and numbers for arguments, no regions that map elements, no
 accesses by descriptor but loads and stores of rectangles, no pointers made of numbers, each pointer
 from one argument where that can be, none cast to larger elements, and quotients of where programs
-begin or of groups.
+begin or of groups, those that 32 bits hold marked.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from tilec.triton.grouped_quotients import group_quotients
 from tilec.triton.inline import inline_calls
 from tilec.triton.lift import lift
 from tilec.triton.map_elementwise import expand_maps
+from tilec.triton.narrow_quotients import mark_narrow_quotients
 from tilec.triton.number_pointers import number_pointers
 from tilec.triton.pointer_choices import split_choices
 from tilec.triton.pointer_numbers import resolve_numbers
@@ -38,5 +39,6 @@ def normalized(function: Function, nan: frozenset[str] = frozenset()) -> Functio
     split_choices(function)
     split_casts(function)
     split_quotients(function)
+    mark_narrow_quotients(function)
     group_quotients(function)
     return function

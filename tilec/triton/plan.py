@@ -15,6 +15,7 @@ from tilec.triton.forms import Forms
 from tilec.triton.joined_pointers import Group, joined
 from tilec.triton.live import Live
 from tilec.triton.minima import Minimum, find_minima, settle
+from tilec.triton.narrow_quotients import choose_unsigned
 from tilec.triton.normalize import normalized
 from tilec.triton.pointer_numbers import PRESENT
 from tilec.triton.polynomial import ONE, ZERO
@@ -114,6 +115,7 @@ def plan_kernel(
     if settles:
         settle(function, minima)
     forms = Forms(function)
+    choose_unsigned(function, Signs(forms, nonnegative, trusts=False))
     return _Planner(function, forms, Signs(forms, nonnegative, trusts), flat, minima).plan()
 
 
