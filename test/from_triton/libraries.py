@@ -45,6 +45,12 @@ LIBRARIES = (
     "flash_attention",
     "recommenders",
     "vllm",
+    "fbgemm",
+    "transformer_engine",
+    "xformers",
+    "torchao",
+    "tritonbench",
+    "applied_ai",
 )
 """Modules of `library_calls`."""
 PRELOAD = ["library_launches", "tilec.triton.takeover.hooks", "torch._dynamo"]
@@ -326,7 +332,8 @@ def main() -> None:
     given = parser.parse_args()
     chosen = list(calls_of())
     if given.only:
-        chosen = [one for words in given.only for one in chosen if words in (one[0], ".".join(one))]
+        named = (one for words in given.only for one in chosen if words in (one[0], ".".join(one)))
+        chosen = list(dict.fromkeys(named))
     if given.list:
         print("\n".join(f"{library}.{name}" for library, name in chosen))
         return
