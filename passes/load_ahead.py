@@ -24,8 +24,8 @@ the tiles.
 
 A loop qualifies if in each iteration it reduces or scans tiles that several warps hold, and
 multiplies none; if its loads may all be issued early (`copies/loads_ahead.py`), since nothing in
-the loop writes the arrays or orders accesses to them; and if few registers hold what they load. Not
-where its author demands stages, or roles: those load ahead in their own way.
+the loop writes what later iterations read, or orders accesses to it; and if few registers hold what
+they load. Not where its author demands stages, or roles: those load ahead in their own way.
 Does not handle: loads in branches; loops that only add up, which ptxas unrolls.
 """
 

@@ -18,7 +18,8 @@ ptxas moves no load across a store, and unrolls few loops. Copies into buffers w
 an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) takes 230 us for 884.
 
 1. Of the tiles that a loop loads itself those qualify whose addresses follow from its counter, if
-   nothing in it writes what they read (`copies/loads_ahead.py`).
+   nothing in it writes what a later iteration reads (`copies/loads_ahead.py`): what works in place
+   stores where it has loaded, and goes on.
 2. A loop in which no warp waits for another is unrolled, if what it loads is little, as often as
    hides the latency (`copies/iterations_ahead.py`): the loads for the next time stand in front of
    the work. Numbers that say nothing of where others are come with them. Behind the last use of

@@ -24,7 +24,7 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.dialects.def_use import of_kind, users
+from tilec.dialects.def_use import defining_op, of_kind, users
 from tilec.dialects.effects import read_by, written_by
 from tilec.dialects.gpu_tile import CpAsyncGatherOp, CpAsyncOp
 from tilec.dialects.gpu_tile.types import buffer_of, layout_of
@@ -34,7 +34,6 @@ from tilec.hardware.layout import Layout
 from tilec.passes.analysis.divisibility import (
     base_and_constant,
     constant_of,
-    value_and_constant,
 )
 from tilec.passes.rewriting.loops import is_inside
 from tilec.passes.rewriting.walk import is_of
@@ -116,9 +115,28 @@ def _apart(
 
 def _step(value: ir.Value, loop: ir.Operation) -> int:
     """The least by which `value` grows in an iteration of `loop`; 0 where that is not known."""
-    counter = loop.regions[0].blocks[0].arguments[0] if loop.name == "scf.for" else None
-    counts = counter is not None and value_and_constant(value)[0] == counter
-    return max(0, constant_of(loop.operands[2]) or 0) if counts else 0
+    if loop.name != "scf.for":
+        return 0
+    times = _times(value, loop.regions[0].blocks[0].arguments[0], loop)
+    return max(0, (times or 0) * (constant_of(loop.operands[2]) or 0))
+
+
+def _times(value: ir.Value, counter: ir.Value, loop: ir.Operation) -> int | None:
+    """By how much a sum of constant multiples grows as the counter grows by one."""
+    if value == counter or not is_inside(value, loop):
+        return int(value == counter)
+    op = defining_op(value)
+    if op is None or op.name not in ("arith.addi", "arith.subi", "arith.muli"):
+        return None
+    lhs, rhs = (_times(operand, counter, loop) for operand in op.operands)
+    if lhs is None or rhs is None:
+        return None
+    if op.name != "arith.muli":
+        return lhs + rhs if op.name == "arith.addi" else lhs - rhs
+    factors = [constant_of(operand) for operand in op.operands]
+    if factors[1] is not None:
+        return lhs * factors[1]
+    return rhs * factors[0] if factors[0] is not None else None
 
 
 def array_accesses(view: Any) -> list[ArrayAccess]:

@@ -32,9 +32,14 @@ def may_write(view: ir.OpView) -> bool:
     return isinstance(view, InlinePtxOp) and not view.pure
 
 
-def read_ahead_hazard(op: ir.Operation, arrays: Collection[ir.Value], where: str) -> str | None:
+def read_ahead_hazard(
+    op: ir.Operation,
+    arrays: Collection[ir.Value],
+    where: str,
+    elsewhere: Collection[ir.Operation] = (),
+) -> str | None:
     """An op inside `op` ("where": what to call it) that writes one of `arrays` or orders accesses
-    to them.
+    to them. `elsewhere`: ops that write what nobody reads ahead (`own_stores.py`).
 
     Arrays that are different arguments are taken not to overlap. One that the kernel does not write
     stays as it is while the kernel runs, so that nothing orders reads of it, unless an order of
@@ -45,7 +50,7 @@ def read_ahead_hazard(op: ir.Operation, arrays: Collection[ir.Value], where: str
     arrays = {whole_of(array) for array in arrays}
     for inner in ops_named(op, _concerned()):
         view = inner.opview
-        if any(array in arrays for array in written_by(view)):
+        if inner not in elsewhere and any(array in arrays for array in written_by(view)):
             return f"'{inner.name}' in {where} writes an array that a copy reads"
         tells = isinstance(view, (FenceOp, Atomic))
         if (orders_memory(view) and view.scope == "sys") or (tells and _writes(op, arrays)):

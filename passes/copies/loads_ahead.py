@@ -38,6 +38,7 @@ from tilec.dialects.types import shape
 from tilec.passes.analysis.addresses_ahead import address_ops
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.hazards import read_ahead_hazard
+from tilec.passes.analysis.own_stores import own_stores
 from tilec.passes.analysis.register_pressure import registers_of
 from tilec.passes.rewriting.control import either
 from tilec.passes.rewriting.free_ops import is_one_element
@@ -75,9 +76,10 @@ class AheadLoads:
 
     @property
     def is_safe(self) -> bool:
-        """Whether nothing in the loop writes what they read, or orders accesses to it."""
+        """Whether nothing in the loop writes what they read ahead, or orders accesses to it."""
         arrays = {load.opview.array for load in self.loads}
-        return read_ahead_hazard(self.loop, arrays, "the loop") is None
+        own = own_stores(self.loop, self.loads)
+        return read_ahead_hazard(self.loop, arrays, "the loop", own) is None
 
 
 def ahead_loads(loop: ir.Operation, loads: Sequence[ir.Operation]) -> AheadLoads | None:

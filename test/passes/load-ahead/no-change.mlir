@@ -22,8 +22,8 @@ func.func @added_up(%x: memref<?xf32, strided<[1]>>, %n: index) -> !row attribut
 // The iteration writes the array: the next one may read that.
 func.func @written(%x: memref<?xf32, strided<[1]>>, %n: index) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
-  %c1024 = arith.constant 1024 : index
-  scf.for %i = %c0 to %n step %c1024 {
+  %c512 = arith.constant 512 : index
+  scf.for %i = %c0 to %n step %c512 {
     %v = "tile.load"(%x, %i) {dims = array<i32: 0>, options = {}, padding = 0.0 : f32} : (memref<?xf32, strided<[1]>>, index) -> !row
     %s = "tile.reduce"(%v) ({
     ^bb0(%p: f32, %q: f32):

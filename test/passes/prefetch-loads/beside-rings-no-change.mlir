@@ -9,7 +9,7 @@
 !i = tensor<i32, #gpu_tile.layout<"T(128):(0) V():()">>
 !b = !gpu_tile.ring
 
-// Another thread may have written it in this iteration.
+// Another thread writes what the next iteration reads.
 // CHECK-LABEL: @written
 // CHECK: scf.for
 // CHECK: "gpu_tile.ring_wait"
@@ -26,7 +26,8 @@ func.func @written(%x: !m, %numbers: !n, %out: !m, %lower: index, %upper: index)
       %at = "gpu_tile.ring_wait"(%ring, %n) {previous = false} : (!b, i32) -> i32
       "gpu_tile.ring_release"(%ring, %at) {by = "warpgroup"} : (!b, i32) -> ()
       %t = "tile.load"(%x, %c0, %k) {dims = array<i32: 0, 1>, padding = 0.0 : f32, options = {}} : (!m, index, index) -> !s
-      "tile.store"(%t, %x, %c0, %k) {dims = array<i32: 0, 1>, options = {}} : (!s, !m, index, index) -> ()
+      %later = arith.addi %k, %c1 : index
+      "tile.store"(%t, %x, %c0, %later) {dims = array<i32: 0, 1>, options = {}} : (!s, !m, index, index) -> ()
       %count = arith.addi %n, %one : i32
       scf.yield %count : i32
     }

@@ -1,0 +1,74 @@
+"""Loops that store where they have loaded: their loads come ahead (`analysis/own_stores.py`)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from target_names import MAIN
+
+import tilec
+import tilec.language as tl
+
+RNG = np.random.default_rng(5)
+
+
+@tilec.kernel(grid=lambda x, B: x.shape[0])
+def centre(x: tl.array, B: tl.const):
+    """Rows less their means, in place."""
+    row, n = tl.program_id(0), x.shape[1]
+    total = tl.zeros((B,), tl.f32)
+    for k in tl.range(0, n, B):
+        total = total + tl.load(x, (row, k), (B,)).to(tl.f32)
+    mean = tl.sum(total) / n
+    for k in tl.range(0, n, B):
+        tl.store(x, (row, k), (tl.load(x, (row, k), (B,)).to(tl.f32) - mean).to(x.dtype))
+
+
+@tilec.kernel(grid=lambda columns: columns)
+def add_along(x: tl.array, columns: tl.i32):
+    """Running sums of each column, in place; `x`: rows of 24, one behind the other."""
+    column = tl.program_id(0)
+    total = tl.zeros((), tl.i32)
+    for k in tl.range(x.shape[0] // 24):
+        total = total + tl.load(x, (k * 24 + column,), ())
+        tl.store(x, (k * 24 + column,), total)
+
+
+@tilec.kernel(grid=lambda x, B: x.shape[0])
+def largest_so_far(x: tl.array, B: tl.const):
+    """Each block of a row by its largest, in place: threads meet in every iteration."""
+    row = tl.program_id(0)
+    for k in tl.range(0, x.shape[1], B):
+        tile = tl.load(x, (row, k), (B,), padding=-1e30)
+        tl.store(x, (row, k), tile - tl.max(tile))
+
+
+@pytest.fixture(params=MAIN, autouse=True)
+def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_TARGET", request.param)
+
+
+@pytest.mark.parametrize(("n", "b"), [(700, 64), (4096, 512), (2000, 256), (100, 128)])
+def test_rows_in_place(n: int, b: int) -> None:
+    x = RNG.standard_normal((3, n)).astype(np.float32)
+    right = x - x.mean(axis=1, keepdims=True, dtype=np.float64)
+    centre.check(x, b)
+    np.testing.assert_allclose(x, right, atol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [1, 5, 40])
+def test_columns_in_place(rows: int) -> None:
+    x = RNG.integers(0, 99, (rows, 24)).astype(np.int32)
+    right = x.cumsum(axis=0)
+    add_along.check(x.reshape(-1), 24)
+    np.testing.assert_array_equal(x, right)
+
+
+@pytest.mark.parametrize("n", [512, 1500])
+def test_threads_that_meet_in_place(n: int) -> None:
+    x = RNG.standard_normal((3, n)).astype(np.float32)
+    right = np.concatenate(
+        [x[:, k : k + 512] - x[:, k : k + 512].max(1, keepdims=True) for k in range(0, n, 512)], 1
+    )
+    largest_so_far.check(x, 512)
+    np.testing.assert_array_equal(x, right)
