@@ -265,7 +265,7 @@ def _convolution(plan: RingPlan) -> Call:
 def _grouped(kernel: Kernel[...], BM: int, BN: int) -> Case:
     def case(plan: RingPlan) -> Call:
         sizes = (plan.across(BM), 0, 5, BM, plan.across(BM, 3))
-        a = draw(sum(sizes), plan.along(64), dtype=np.float16)
+        a = draw(sum(sizes), plan.along(plan.constants.get("BK", 64)), dtype=np.float16)
         b = draw(len(sizes), a.shape[1], BN + 8, dtype=np.float16, seed=1)
         ends = np.cumsum(sizes, dtype=np.int32)
         starts = np.concatenate([[0], ends[:-1]])
@@ -292,7 +292,7 @@ for _kernel in (grouped_gemm.grouped_gemm, grouped_gemm.arranged_gemm):
 def _experts(plan: RingPlan) -> Call:
     """Every token chooses two of four experts; nobody the third."""
     rng, top, tokens = np.random.default_rng(0), 2, max(45, plan.across(64, 2) // 2)
-    k, n = plan.along(64), 72
+    k, n = plan.along(plan.constants.get("BK", 64)), 72
     choice = np.array([rng.permutation([0, 1, 3])[:top] for _ in range(tokens)])
     x, matrices = draw(tokens, k), draw(4, k, n, seed=1)
     weights = rng.random(tokens * top, np.float32)
