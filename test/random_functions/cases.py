@@ -34,6 +34,8 @@ MOST_ELEMENTS = 40_000
 """Of such a kernel's arrays."""
 MOST_PROGRAMS = 40
 """Of it, in NumPy, which runs one behind the other."""
+MOST_BEHIND = 1024
+"""Elements along an axis of rows, behind which a kernel may have squares as long."""
 DEMANDS = re.compile(r", (stages=\d|warp_specialize=True)")
 
 
@@ -96,7 +98,7 @@ def drawn(
     sizes = _sizes_of_rows(rng, kernel) if is_rows else _sizes(rng, kernel)
     if before is not None and is_rows:
         sizes |= {"M": before.sizes["M"], "K": before.sizes.get("N", before.sizes["K"])}
-    elif before is not None:
+    elif before is not None and max(before.sizes.values()) <= MOST_BEHIND:
         sizes |= {**before.sizes, "K": before.sizes["M"]}
         if before.kernel.rule:
             sizes["N"] = before.sizes["K"]

@@ -107,10 +107,10 @@ def write(w: Rows) -> None:
         sizes = f"{w.end}, size_k" if w.walked == "M" else f"size_m, {w.end}"
         name = w.name("t")
         w.line(f"{name} = tl.window({out.name}, (0, 0), ({sizes}))")
-    if w.chance(0.15):
+    if w.end.startswith("size") and w.chance(0.15):
         row = f"(size_m - 1 - (m + tl.arange({w.sides['M']})))[:, None]"
         column = f"(k + tl.arange({w.sides['K']}))[None, :]"
-        w.line(f"tl.scatter({name}, ({row}, {column}), {value})")
+        w.line(f"tl.scatter({out.name}, ({row}, {column}), {value})")
     else:
         w.line(f"tl.store({name}, (m, k), {value})")
         w.stored.append((out.name, narrow))
