@@ -116,9 +116,10 @@ def _specialised(target: str) -> list[Subject]:
     if not chip.supports(Feature.WGMMA) and not chip.supports(Feature.TCGEN05):
         return []
     a, b = _draw(448, 160), _draw(160, 128, seed=1)
-    q, k = _draw(1, 3, 192, 32), _draw(1, 3, 176, 32, seed=1)
+    rows = 64 if chip.supports(Feature.WGMMA) else 128  # of an instruction
+    q, k = _draw(1, 3, 3 * rows, 32), _draw(1, 3, 176, 32, seed=1)
     sizes = {"BM": 64, "BN": 64, "BK": 32, "STAGES": 2, "WARP_SPECIALIZE": True}
-    heads = {"D": 32, "BM": 64, "BN": 32, "CAUSAL": True, "STAGES": 2, "WARP_SPECIALIZE": True}
+    heads = {"D": 32, "BN": 32, "CAUSAL": True, "STAGES": 2, "WARP_SPECIALIZE": True}
     product = _tilec(
         "specialised gemm",
         demanded,
@@ -127,18 +128,22 @@ def _specialised(target: str) -> list[Subject]:
         (7, 2),
         **sizes,
     )
+    arrays, programs = [q, k, k, np.zeros_like(q)], (q.shape[2] // rows, 3, 1)
+    rotated = _tilec("specialised attention", heads_of_attention, target, arrays, programs,
+                     (0.125,), BM=rows, **heads)  # fmt: skip
     if not chip.supports(Feature.WGMMA):
-        return [product]
+        return [product, rotated]
     teams = demanded.demanding(num_warps=4, consumers="pingpong")
-    pairs = demanded.demanding(cluster=2)
+    pairs, parts = demanded.demanding(cluster=2), demanded.demanding(sum_parts=2)
+    deep, square = _draw(192, 416), np.zeros_like(a, shape=(192, 192))
     c = np.zeros_like(a, shape=(448, 128))
     return [
         product,
         _tilec("ping-pong gemm", teams, target, [a, b, c], (7, 2), **{**sizes, "STAGES": 3}),
         _tilec("cluster gemm", pairs, target, [a[:384], b, c[:384]], (6, 2), **sizes),
-        _tilec("specialised attention", heads_of_attention, target, [q, k, k, np.zeros_like(q)],
-               (3, 3, 1), (0.125,), **heads),
-    ]  # fmt: skip
+        _tilec("gemm in parts", parts, target, [deep, deep.T.copy(), square], (3, 3), **sizes),
+        rotated,
+    ]
 
 
 @cache

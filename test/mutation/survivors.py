@@ -37,7 +37,7 @@ RULES = (
         "the generic proxy (PTX ISA, cp.async.bulk); tilec puts it for what the CUDA guide asks",
     ),
     Rule(
-        r"tilec gemm, \d stages sm_(90a|100a)",
+        r"tilec gemm(, \d stages| in parts) sm_(90a|100a)",
         "((arrive|retry|tcgen05.fence|mbarrier (wait|init)) dropped|mbarrier count raised)", "",
         "one program: nobody waits for what it gives back at its end, no sum is read before a "
         "product; the specialised product, with five programs a CTA, needs each of them",
@@ -49,7 +49,8 @@ RULES = (
         "seven programs on three CTAs each wait and each commit is needed",
     ),
     Rule(
-        "tilec .*gemm.* sm_100a", "(mbarrier wait|retry) dropped|mbarrier parity flipped",
+        "tilec .*(gemm|attention).* sm_100a",
+        "(mbarrier wait|retry) dropped|mbarrier parity flipped",
         r"mbarrier\.try_wait",
         "the loading role's wait at its end, that commits have given slots back: the commit of "
         "the sums comes behind those, and the role that stores waits for it",
@@ -58,6 +59,11 @@ RULES = (
         "tilec specialised attention", "mbarrier count raised", "",
         "the barrier that gives back the second slot of queries, which the fourth program of a CTA "
         "would wait for: there are three",
+    ),
+    Rule(
+        "tilec specialised attention sm_100a", "tcgen05.fence dropped", "after_thread_sync",
+        "another fence of the same threads covers it, behind the meeting in front of the product "
+        "before, or behind the wait for the last sum: one alone orders what all of them do",
     ),
     Rule(
         "tilec specialised attention", "wgmma.fence dropped", "",
