@@ -20,31 +20,18 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any
-from unittest import mock
-
-from mlir import ir
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 
 from bench_cases import Variant
 from drawn_demands import Drawn
-from ops_compiler import compile_ops
 from product_cases import OPS, ProductCase
 from soak import Soaked, others, soaked
-
-from tilec.compile import pipeline
-from tilec.dialects.gpu_tile import ClusterSyncOp
-from tilec.ops import product_launch
-from tilec.ops.tile_choice import TileChoice, choose_tiles
-from tilec.passes.contract import PassContext
-from tilec.passes.rewriting.walk import find_ops
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "gpu" / "cluster_ends"
@@ -64,61 +51,6 @@ START_SECONDS = 40
 """Until a process has loaded what it compares."""
 STOPPED, DIFFERED = 2, 3
 """Exit codes of a process, beside 0 and 1, which a traceback has."""
-
-
-# -- without a GPU --------------------------------------------------------------------------------
-
-
-@contextmanager
-def parting(way: str) -> Iterator[None]:
-    """The compiler ends clusters in this way."""
-
-    def part(module: ir.Module, _: PassContext) -> None:
-        meeting = list(find_ops(module.operation, ClusterSyncOp))[-1]
-        if way == RELAXED:
-            meeting.opview.order = "relaxed"
-        else:
-            meeting.erase()
-
-    own = tuple(
-        replace(each, run=part) if each.name == "await-arrivals" and way != NOW else each
-        for each in pipeline.TILE_PIPELINE
-    )
-    with mock.patch.object(pipeline, "TILE_PIPELINE", own):
-        yield
-
-
-def build(out: Path) -> None:
-    """Compiles each product in each way into files, and says how its clusters end."""
-    out.mkdir(parents=True, exist_ok=True)
-    entries = {}
-    for way in WAYS:
-        for number, (shape, stages) in enumerate(product(SHAPES, STAGES)):
-            case = ProductCase("bf16", "bf16", shape, "NN", ())
-            path = out / f"{WAYS.index(way)}{number}.tilec"
-            with parting(way), ring_of(stages):
-                compiled, entry = compile_ops(case, TARGET, path)
-            name = f"{case.name}, {stages or 'as many'} slots, {way}"
-            entries[name] = {"way": way, "shape": shape, "file": path.name, **entry}
-            meetings = compiled.ptx.count("barrier.cluster.arrive") - 1
-            relaxed = compiled.ptx.count("barrier.cluster.arrive.relaxed") - 1
-            waits = compiled.ptx.count("mbarrier.try_wait.parity.relaxed.cluster")
-            print(f"{name}: {meetings} meetings at the end, {relaxed} relaxed, {waits} waits")
-    (out / MANIFEST).write_text(json.dumps(entries))
-
-
-@contextmanager
-def ring_of(stages: int | None) -> Iterator[None]:
-    """`tilec.ops` takes so many slots of the tiles it chooses."""
-
-    def choose(*arguments: Any) -> TileChoice:
-        return replace(choose_tiles(*arguments), stages=stages)
-
-    with mock.patch.object(product_launch, "choose_tiles", choose):
-        yield
-
-
-# -- on the GPU -----------------------------------------------------------------------------------
 
 
 def run_way(out: Path, way: str, seconds: float, seed: int) -> int:
@@ -226,6 +158,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=OUT)
     told = parser.parse_args()
     if told.build:
+        from cluster_ways import build
+
         build(told.out)
         return 0
     if told.way:

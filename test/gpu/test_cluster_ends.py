@@ -11,14 +11,15 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import cluster_ends
+import cluster_ways
 
 
 def test_clusters_end_in_each_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cluster_ends, "SHAPES", cluster_ends.SHAPES[:1])
-    monkeypatch.setattr(cluster_ends, "STAGES", (None,))
-    cluster_ends.build(tmp_path)
+    monkeypatch.setattr(cluster_ways, "SHAPES", cluster_ends.SHAPES[:1])
+    monkeypatch.setattr(cluster_ways, "STAGES", (None,))
+    cluster_ways.build(tmp_path)
     printed = capsys.readouterr().out.splitlines()
     assert [line.rpartition(", as many slots, ")[2] for line in printed] == [
         "now: 0 meetings at the end, 0 relaxed, 2 waits",
