@@ -16,6 +16,7 @@ from random_functions import numpy_language
 from random_functions.kernel_writer import ArrayOf, Written
 from random_functions.numpy_language import AUTO_SIDE
 from random_functions.placing import Lie, Placed, drawn_lies, harmed
+from random_functions.products import products
 from random_functions.rows import FAR, rows
 
 TARGETS = ("sm_80", "sm_90a", "sm_90a", "sm_90a", "sm_100a", "sm_100a", "sm_120a")
@@ -28,10 +29,14 @@ NUMPY = {
     "i32": np.int32, "i64": np.int64, "f16": np.float16, "f32": np.float32, "f64": np.float64,
 }  # fmt: skip
 """Dtypes that NumPy has."""
-ROWS = 0.4
-"""So many are kernels of rows, columns and elements."""
+ROWS, PRODUCTS = 0.3, 0.3
+"""So many are kernels of rows, columns and elements, and so many products, in tiles of the
+compiler's choice."""
 MOST_ELEMENTS = 40_000
 """Of such a kernel's arrays."""
+MOST_OF_PRODUCTS = {"M": 500, "N": 500, "K": 4000}
+MOST_MULTIPLIED = 4_000_000
+"""In a product."""
 MOST_PROGRAMS = 40
 """Of it, in NumPy, which runs one behind the other."""
 MOST_BEHIND = 1024
@@ -91,19 +96,23 @@ def drawn(
     `before`: whose target, sizes and dtype it has, its K being as long as the other's M."""
     rng = random.Random(seed)
     dtype = before.kernel.dtype if before else None
-    is_rows = random.Random(f"kind {seed}").random() < ROWS
-    kernel = (rows if is_rows else random_functions.kernel)(seed, dtype)
+    kind = random.Random(f"kind {seed}").random()
+    is_rows, is_product = kind < ROWS, ROWS <= kind < ROWS + PRODUCTS
+    written = rows if is_rows else products if is_product else random_functions.kernel
+    kernel = written(seed, dtype)
     target = before.target if before else rng.choice(targets)
     demands = _demands_of_rows(rng, target) if is_rows else _demands(rng, target)
     sizes = _sizes_of_rows(rng, kernel) if is_rows else _sizes(rng, kernel)
+    if is_product:
+        sizes = _sizes_of_products(rng)
     if before is not None and is_rows:
         sizes |= {"M": before.sizes["M"], "K": before.sizes.get("N", before.sizes["K"])}
     elif before is not None and max(before.sizes.values()) <= MOST_BEHIND:
-        sizes |= {**before.sizes, "K": before.sizes["M"]}
+        sizes |= {**sizes, **before.sizes, "K": before.sizes["M"]}
         if before.kernel.rule:
             sizes["N"] = before.sizes["K"]
     blocks = kernel.blocks or blocks_of_rows(kernel)
-    counts = {axis: -(-sizes[axis] // block) for axis, block in blocks.items()}
+    counts = {axis: -(-sizes[axis] // blocks[axis]) for axis in sizes if axis in blocks}
     width = max(8, -(-sizes["K"] // 8) * 8)
     width = width if rng.random() < 0.5 else 1 << (width - 1).bit_length()
     constants = {"N": width} if "N" in kernel.constants else {}
@@ -122,7 +131,7 @@ def blocks_of_rows(kernel: Written) -> dict[str, int]:
     along = kernel.rule.split(", ")[1].rstrip(")")
     own = kernel.programs[0]
     rows = {own: int(along) if along.isdigit() else AUTO_SIDE}
-    return {"M": AUTO_SIDE, "K": AUTO_SIDE, **rows}
+    return {**dict.fromkeys("MKN", AUTO_SIDE), **rows}
 
 
 def expected_of(case: Case, launches: int = 1) -> list[np.ndarray] | None:
@@ -207,6 +216,15 @@ def _sizes_of_rows(rng: random.Random, kernel: Written) -> dict[str, int]:
     walked, own = (many, few) if rng.random() < 0.7 else (few, many)
     own = min(own, MOST_PROGRAMS * blocks_of_rows(kernel)[kernel.programs[0]])
     return {"M": own, "K": walked} if kernel.programs[0] == "M" else {"M": walked, "K": own}
+
+
+def _sizes_of_products(rng: random.Random) -> dict[str, int]:
+    """Rows, columns and depth: a few tiles, or a long depth of few."""
+    step = rng.choice((1, 8, 8, 16, 64))
+    found = {axis: math.exp(rng.uniform(1, math.log(MOST_OF_PRODUCTS[axis]))) for axis in "MNK"}
+    if found["M"] * found["N"] * found["K"] > MOST_MULTIPLIED:
+        found["K"] = MOST_MULTIPLIED / (found["M"] * found["N"])
+    return {axis: max(1, round(length / step)) * step for axis, length in found.items()}
 
 
 def _elements(
