@@ -9,6 +9,7 @@ gives other numbers, is shrunk and printed; the exit code says whether there was
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import os
 import re
@@ -47,6 +48,7 @@ from random_functions.pairs import (  # noqa: E402
 )
 from random_functions.placing import Placed, placed  # noqa: E402
 from random_functions.shrinking import shrunk  # noqa: E402
+from tilec.call import specialization  # noqa: E402
 from tilec.messages.diagnostics import CompileError  # noqa: E402
 from tilec.runtime import emulator, emulator_device  # noqa: E402
 from tilec.runtime.emulator_device import EmulatorDevice, FindingsError  # noqa: E402
@@ -196,6 +198,20 @@ def checked_pair(seed: int, mode: str, targets: Sequence[str], counts: Counter[s
     return f"{found}\n{pair.cases[0].target} {mode}\n{text_of_pair(pair)}"
 
 
+def run(options: argparse.Namespace, end: float, counts: Counter[str]) -> tuple[int, int]:
+    """Runs kernels until there are enough, or it is late: the number of the next one, and how many
+    were wrong."""
+    wrong, number = 0, options.start
+    while number < options.count and time.monotonic() < end:
+        seed, mode = options.seed * 1_000_000 + number, options.modes[number % len(options.modes)]
+        found = (checked_pair if options.pairs else checked)(seed, mode, options.targets, counts)
+        if found.startswith("WRONG"):
+            wrong += 1
+            print(f"===== {seed}: {found}", flush=True)
+        number += 1
+    return number, wrong
+
+
 def main() -> int:
     """Runs kernels; 1 if one is received wrongly."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -203,19 +219,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=int, default=0, help="leave out the first ones")
     parser.add_argument("--pairs", action="store_true", help="two kernels, whose launches overlap")
+    parser.add_argument(
+        "--wide", action="store_true", help="indices of 64 bits, as large arrays ask"
+    )
     parser.add_argument("--targets", nargs="*", default=TARGETS)
     parser.add_argument("--modes", nargs="*", default=["check", "check", "late"], help="in turn")
     parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing after these")
     options = parser.parse_args()
     counts: Counter[str] = Counter()
-    begin, wrong, number = time.monotonic(), 0, options.start
-    while number < options.count and time.monotonic() < begin + 60 * options.minutes:
-        seed, mode = options.seed * 1_000_000 + number, options.modes[number % len(options.modes)]
-        found = (checked_pair if options.pairs else checked)(seed, mode, options.targets, counts)
-        if found.startswith("WRONG"):
-            wrong += 1
-            print(f"===== {seed}: {found}", flush=True)
-        number += 1
+    bits = mock.patch.object(specialization, "index_bits", return_value=64)
+    begin = time.monotonic()
+    with bits if options.wide else contextlib.nullcontext():
+        number, wrong = run(options, begin + 60 * options.minutes, counts)
     print(f"{time.monotonic() - begin:.0f} s, {number - options.start} kernels, {wrong} wrong")
     print(*(f"{times:6} {word}" for word, times in counts.most_common()), sep="\n")
     return int(wrong > 0)
