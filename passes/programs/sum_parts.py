@@ -3,6 +3,8 @@ what each has summed, or found to be the least."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mlir import ir
 
 from tilec.dialects import tile
@@ -86,6 +88,16 @@ def why_whole(function: ir.Operation, target: Target, parts: int) -> str | None:
     if seen is not None:
         return seen
     return attempt(find_cut, list(loop.results), ops_behind(loop), parts)[1] or None
+
+
+def parts_that_sum(function: ir.Operation, target: Target, parts: Sequence[int]) -> list[int]:
+    """Of numbers of parts, each a multiple of those before, the ones in which a kernel's products
+    can be summed. What comes in so many stripes comes in each divisor of that."""
+    if why_whole(function, target, parts[0]) is not None:
+        return []
+    known = (n for n in reversed(parts) if why_whole(function, target, n) is None)
+    most = next(known)
+    return [n for n in parts if n <= most]
 
 
 def ops_behind(loop: ir.Operation) -> list[ir.Operation]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from tile_shapes import H200, HOPPER, array, choices, heads, product, taken
 
 import tilec
 import tilec.language as tl
+from tilec.call.auto_tiles import AutoTiles
 from tilec.call.call_class import class_of
 from tilec.call.jit import Kernel
 from tilec.call.specialization import specialize
+from tilec.compile import compiler_start
 from tilec.compile.fitting import MOST_UNSOUND, Unsound, first_sound
 from tilec.costs.launch_work import work_of
 from tilec.costs.machine import usual_machine
@@ -92,6 +95,20 @@ def test_programs_of_different_lengths_two_a_multiprocessor(
     values |= {"scale": 0.1, "D": shape[3], "CAUSAL": True}
     choices = ((tiles["BM"], tiles["BN"]) for tiles in taken(kernel, values))
     assert timed[next(tiles for tiles in choices if tiles in timed)] == min(timed.values())
+
+
+def test_llvm_loads_while_tiles_are_ranked(monkeypatch: pytest.MonkeyPatch) -> None:
+    happened, order, start = [], AutoTiles.order, compiler_start.start_inside
+
+    def noted(what: str, do: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *arguments: happened.append(what) or do(*arguments)
+
+    monkeypatch.setenv("TILEC_CACHE", "0")
+    monkeypatch.setattr(AutoTiles, "order", noted("ranked", order))
+    monkeypatch.setattr(compiler_start, "start_inside", noted("started", start))
+    a, b, c = (np.zeros((64, 64), np.float16) for _ in range(3))
+    Kernel(matmul.fn, matmul.grid).on("emulator").compiled(a, b, c)
+    assert happened[:2] == ["started", "ranked"]
 
 
 def test_every_choice_is_offered_once_and_the_halved_ones_last() -> None:

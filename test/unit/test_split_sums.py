@@ -20,6 +20,7 @@ from tilec.call.jit import Kernel
 from tilec.call.shared_code import SharedCode
 from tilec.call.specialization import specialize
 from tilec.call.tile_choice import Tiles
+from tilec.compile.compiler import find_kernel
 from tilec.costs.dot_work import Memory
 from tilec.costs.machine import usual_machine
 from tilec.costs.model import predict
@@ -33,8 +34,10 @@ from tilec.messages.diagnostics import CompileError
 from tilec.ops import product_launch
 from tilec.ops.gradient_kernels import key_gradients, query_gradients
 from tilec.ops.tile_choice import TileChoice, choose_tiles
+from tilec.passes.programs.sum_parts import parts_that_sum, why_whole
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
+from tilec.terms.demands import PARTS
 
 BF16 = ml_dtypes.bfloat16
 M, N = 70, 24
@@ -228,6 +231,19 @@ def test_what_has_no_loop_is_refused() -> None:
 
     with pytest.raises(CompileError, match="no loop, or more than one, sums"):
         compiled(once)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_120a"])
+@pytest.mark.parametrize("rows", [16, 64, 66, 68, 72])
+def test_numbers_of_parts_are_told_at_once(target: str, rows: int) -> None:
+    found = find_target(target)
+    sizes = {"BM": rows, "BN": 36, "BK": 64}
+    arrays = [f"{name}:bf16[?,?:8;?:8,1]" for name in "abc"]
+    module = matmul.source_module(arrays, sizes, target=target)
+    with module.context:
+        function = find_kernel(module, None)
+        each = [n for n in PARTS if why_whole(function, found, n) is None]
+        assert parts_that_sum(function, found, PARTS) == each
 
 
 def test_one_part_is_no_cluster() -> None:

@@ -300,6 +300,7 @@ class Kernel(Launcher, Generic[P]):
         """
         found = find_target(target)
         wanted = self._for(specs, constants, index_bits, found, sizes, is_most=at_most)
+        importlib.import_module("tilec.compile.compiler_start").start_inside()
         kernel = self._compile(wanted, found, ptx_version, dump_dir)
         if programs := better_suited_usual(kernel, sizes or {}, found, at_most=at_most):
             wanted = replace(wanted, programs_per_sm=programs)
@@ -388,6 +389,7 @@ class Kernel(Launcher, Generic[P]):
         self, wanted: Specialization, target: Target, version: int | None
     ) -> CompiledKernel:
         """Compiles a kernel, unless another class of sizes has the same tiles."""
+        importlib.import_module("tilec.compile.compiler_start").start_inside()
         compiled = partial(self._compile, wanted, target, version)
         if wanted.call is None or os.environ.get(DUMP):
             return compiled()
@@ -403,7 +405,6 @@ class Kernel(Launcher, Generic[P]):
         ptx_version: int | None = None,
         dump_dir: str | None = None,
     ) -> CompiledKernel:
-        importlib.import_module("tilec.compile.compiler_start").start_inside()
         compiler = importlib.import_module("tilec.compile.compiler")
         dump_dir = dump_dir or next_dump(f"{self.name}.{target.name}")
         with self._programs.lent(wanted, target) as module:

@@ -44,7 +44,7 @@ from tilec.passes.dissolve_windows import dissolve_windows
 from tilec.passes.layouts.op_costs import combining_slots, words
 from tilec.passes.programs.program_relations import differ_in_length, program_axes
 from tilec.passes.programs.shared_loads import why_apart
-from tilec.passes.programs.sum_parts import find_shared, find_sum, why_whole
+from tilec.passes.programs.sum_parts import find_shared, find_sum, parts_that_sum
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.walk import all_ops, blocks_in, find_ops
 from tilec.passes.simplify import simplify
@@ -124,7 +124,7 @@ def read_program(
             simplify(module, PassContext(target))
             dissolve_windows(module, PassContext(target))
         outermost = find_sum(function)
-        summed = [n for n in PARTS if outermost and why_whole(function, target, n) is None]
+        summed = parts_that_sum(function, target, PARTS)
         shared = {n: find_shared(outermost, n) for n in summed if outermost}
         found = _Found([p.name for p in parameters], target)
         _visit(function.regions[0].blocks[0], (), found)

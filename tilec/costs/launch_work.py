@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -12,13 +13,13 @@ from mlir import ir
 from tilec.compile.row_walks import Walk
 from tilec.costs.dot_work import Memory
 from tilec.costs.kernel_work import ProgramWork, read_program
-from tilec.costs.operand_work import filled
+from tilec.costs.operand_work import filling
 from tilec.costs.rates import rates_of
 from tilec.costs.scalar_values import Numbers, Point
 from tilec.costs.work import ALONE, LoopWork, Way, Work, in_stripes
 from tilec.executable.grid import Grid, check_grid
 from tilec.executable.kernel import Parameter
-from tilec.hardware.sizes import VECTOR_BYTES
+from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
 from tilec.hardware.target import Target
 from tilec.records import dataclass
 from tilec.runtime.array_list import ArrayList
@@ -54,10 +55,14 @@ def work_of(
 def _memories(arrays: Mapping[str, ArrayView]) -> dict[str, Memory]:
     """How arrays lie in memory, those that have a matrix."""
     return {
-        name: Memory.of(x.pointer, x.shape, x.strides, x.element_bytes)
+        name: _memory(x.pointer % LINE_BYTES, (*x.shape,), (*x.strides,), x.element_bytes)
         for name, x in arrays.items()
         if len(x.shape) > 1
     }
+
+
+_memory = lru_cache(maxsize=256)(Memory.of)
+"""A hundred launches of the same arrays are ranked for one choice of tiles."""
 
 
 def launch_work(
@@ -167,16 +172,18 @@ def _loops(
     length, with the shared memory that results leave through beside rings."""
     rates, memories = rates_of(program.target), _memories(arrays)
     sizes = {name: max(1, _elements(v) * v.element_bytes) for name, v in arrays.items()}
-    loops: list[LoopWork] = []
+    changes: list[dict[str, Any]] = []
     for body, trips in zip(program.bodies, around, strict=True):
         iterations = {name: programs * trips / size for name, size in sizes.items()}
-        loop = filled(body.work, body.fills, memories, rates, cluster, iterations)
+        found = filling(body.work, body.fills, memories, rates, cluster, iterations)
         rows = uneven[body.around[-1]] if body.around else 0
-        ahead = bool(body.around) and not (rows or loop.meets)
-        loops.append(replace(loop, trips=trips, runs_ahead=ahead, uneven_rows=rows))
-    if not any(loop.way is Way.ENGINE for loop in loops):
-        return tuple(loops)
-    return tuple(replace(loop, leaving_bytes=min(loop.stored_bytes, PANEL_BYTES)) for loop in loops)
+        ahead = bool(body.around) and not (rows or body.work.meets)
+        changes.append({**found, "trips": trips, "runs_ahead": ahead, "uneven_rows": rows})
+    if any(one["way"] is Way.ENGINE for one in changes):
+        for body, one in zip(program.bodies, changes, strict=True):
+            one["leaving_bytes"] = min(body.work.stored_bytes, PANEL_BYTES)
+    pairs = zip(program.bodies, changes, strict=True)
+    return tuple(replace(body.work, **one) for body, one in pairs)
 
 
 def _access_bytes(arrays: Mapping[str, ArrayView]) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from typing import Any
 
 from tilec.costs.dot_work import (
     Memory,
@@ -56,19 +57,19 @@ class Fill:
     is_used_twice: bool
 
 
-def filled(
+def filling(
     loop: LoopWork,
     fills: Sequence[Fill],
     memories: Mapping[str, Memory],
     rates: Rates,
     cluster: Sequence[int],
     iterations: Mapping[str, float],
-) -> LoopWork:
-    """Gives a loop with what its dots' operands take, `memories` by name of array; `cluster`: CTAs
-    along axes of the grid that load together what they share; `iterations`:
-    of all programs, for each byte of an array."""
+) -> dict[str, Any]:
+    """What a loop's dots' operands take, as fields of its `LoopWork`. `memories` by name of array;
+    `cluster`: CTAs along axes of the grid that load together what they share; `iterations`: of all
+    programs, for each byte of an array."""
     if not fills:
-        return loop
+        return {"way": loop.way}
     way, staged, narrow, vectors, spared = loop.way, 0, 0, 0, 0
     wasted, asked = 0, 0
     readers: list[tuple[int, float]] = []
@@ -94,18 +95,17 @@ def filled(
             readers.append((lines // sharing, read / sharing))
             staged += 0 if own is Way.REGISTERS else one.nbytes
         staged += copies * VECTOR_BYTES if own is Way.REGISTERS else 0
-    return replace(
-        loop,
-        way=way,
-        global_bytes=loop.global_bytes - spared,
-        staged_bytes=staged,
-        line_bytes=loop.global_bytes + wasted,
-        asked_bytes=loop.global_bytes + asked,
-        readers=tuple(readers),
-        narrow_loads=narrow,
-        vector_copies=vectors,
-        is_waited_for=any(fill.is_used_twice for fill in fills),
-    )
+    return {
+        "way": way,
+        "global_bytes": loop.global_bytes - spared,
+        "staged_bytes": staged,
+        "line_bytes": loop.global_bytes + wasted,
+        "asked_bytes": loop.global_bytes + asked,
+        "readers": tuple(readers),
+        "narrow_loads": narrow,
+        "vector_copies": vectors,
+        "is_waited_for": any(fill.is_used_twice for fill in fills),
+    }
 
 
 def _sharing(one: Operand, memory: Memory, fill: Fill, cluster: Sequence[int]) -> int:
