@@ -300,11 +300,11 @@ class Kernel(Launcher, Generic[P]):
         """
         found = find_target(target)
         wanted = self._for(specs, constants, index_bits, found, sizes, is_most=at_most)
-        importlib.import_module("tilec.compile.compiler_start").start_inside()
-        kernel = self._compile(wanted, found, ptx_version, dump_dir)
-        if programs := better_suited_usual(kernel, sizes or {}, found, at_most=at_most):
-            wanted = replace(wanted, programs_per_sm=programs)
+        with importlib.import_module("tilec.compile.compiler_start").compiling_inside():
             kernel = self._compile(wanted, found, ptx_version, dump_dir)
+            if programs := better_suited_usual(kernel, sizes or {}, found, at_most=at_most):
+                wanted = replace(wanted, programs_per_sm=programs)
+                kernel = self._compile(wanted, found, ptx_version, dump_dir)
         add_promises(kernel)
         announce(kernel.report)
         return kernel
@@ -389,14 +389,13 @@ class Kernel(Launcher, Generic[P]):
         self, wanted: Specialization, target: Target, version: int | None
     ) -> CompiledKernel:
         """Compiles a kernel, unless another class of sizes has the same tiles."""
-        importlib.import_module("tilec.compile.compiler_start").start_inside()
-        compiled = partial(self._compile, wanted, target, version)
-        if wanted.call is None or os.environ.get(DUMP):
-            return compiled()
-        key = (target.name, version, replace(wanted, call=None).key)
-        return self._code.find(
-            key, self._programs.choices(wanted, target).order(wanted.call), compiled
-        )
+        with importlib.import_module("tilec.compile.compiler_start").compiling_inside():
+            compiled = partial(self._compile, wanted, target, version)
+            if wanted.call is None or os.environ.get(DUMP):
+                return compiled()
+            key = (target.name, version, replace(wanted, call=None).key)
+            order = self._programs.choices(wanted, target).order(wanted.call)
+            return self._code.find(key, order, compiled)
 
     def _compile(
         self,

@@ -17,6 +17,7 @@ from typing import IO
 from tilec.cli.parser import AT_FAULT, BUG
 from tilec.cli.streams import complain, pass_on
 from tilec.compile import progress
+from tilec.compile.collection import SELDOM
 from tilec.compile.isolation import end_with_parent
 from tilec.messages.diagnostics import CompileError, InternalError
 
@@ -50,8 +51,7 @@ def _be_child(run: Callable[[], int], parent: int, log: IO[bytes]) -> None:
     code = BUG
     try:
         end_with_parent(parent)
-        # Loading the compiler makes much that stays: to look for what does not takes 7 % of it.
-        gc.set_threshold(100_000)
+        gc.set_threshold(SELDOM)
         _keep_back(log)
         code = run()
     finally:

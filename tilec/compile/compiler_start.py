@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
+from tilec.compile.collection import collecting_seldom
 from tilec.compile.emit_ptx import start_worker
 from tilec.messages.diagnostics import CompileError
 
@@ -25,6 +26,14 @@ def start_compiler() -> None:
     check_installed()
     start_worker()
     load_mlir()
+
+
+@contextmanager
+def compiling_inside() -> Iterator[None]:
+    """The same while the process of an author compiles something."""
+    with collecting_seldom:
+        start_inside()
+        yield
 
 
 def start_inside() -> None:

@@ -20,6 +20,7 @@ from typing import Any
 from tilec.call.crowds import better_suited
 from tilec.call.dependencies import compiler_digest
 from tilec.call.device_target import ptx_version_for, target_of
+from tilec.compile.collection import collecting_seldom
 from tilec.compile.compiler import compile_module
 from tilec.compile.dump_folder import DUMP, next_dump
 from tilec.costs.machine import machine_of
@@ -388,7 +389,7 @@ class TritonKernel:
     def _compile(self, wanted: Wanted, target: Any, version: int | None) -> CompiledKernel:
         plan = self._planned(wanted)
         dump = next_dump(f"{self.name}.{target.name}")
-        with lent_context() as context:
+        with collecting_seldom, lent_context() as context:
             module = build_module(
                 plan,
                 wanted.parameters,
