@@ -12,7 +12,7 @@ from itertools import zip_longest
 from math import prod
 
 from mlir import ir
-from mlir.dialects import llvm
+from mlir._mlir_libs._mlirDialectsLLVM import StructType
 
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.constraints import COUNTED, RING
@@ -280,7 +280,7 @@ _OFFSETS: dict[str, tuple[Rule, ...]] = {
 def _wrong_assembly(op: ir.Operation) -> str | None:
     """Says what is wrong with an op's inline assembly, of which LLVM would die."""
     kinds = [value.type for value in op.results]
-    if len(kinds) == 1 and isinstance(kinds[0], llvm.StructType):
+    if len(kinds) == 1 and isinstance(kinds[0], StructType):
         kinds = list(kinds[0].body or ())
     inputs = [str(value.type) for value in op.operands]
     if "asm_dialect" in op.attributes and op.attributes["asm_dialect"].value != 0:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mlir import ir
-from mlir.dialects import llvm
+from mlir._mlir_libs._mlirDialectsLLVM import translate_module_to_llvmir
 from mlir.passmanager import PassManager
 
 from tilec.compile import progress
@@ -378,7 +378,7 @@ def _to_llvm(job: Compilation) -> None:
 
 def _to_llvmir(job: Compilation) -> None:
     progress.at("MLIR's translation to LLVM IR")
-    job.text = llvm.translate_module_to_llvmir(job.module.operation)
+    job.text = translate_module_to_llvmir(job.module.operation)
     job.dump(job.name, "ll", job.text)
 
 

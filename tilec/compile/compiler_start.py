@@ -41,8 +41,7 @@ def start_inside() -> None:
     if "mlir.ir" not in sys.modules:
         check_installed()
         start_worker()
-        with _lazy_functions():
-            importlib.import_module("mlir.ir")
+        _import_mlir()
 
 
 def check_installed() -> None:
@@ -61,24 +60,34 @@ def check_installed() -> None:
 
 
 def load_mlir() -> None:
-    """Imports MLIR's bindings without two things that take as long to load as they do.
-
-    NumPy: where it is not installed, the bindings leave out what makes dense attributes of arrays,
-    and nothing here does that. A kernel's file may import it afterwards. And the Python classes of
-    the ops of llvm and nvvm, which MLIR would import for a dialect's first type or attribute:
-    passes make those ops by name, and of `mlir.dialects.llvm` only what its C++ half has is used.
+    """Imports MLIR's bindings without NumPy, which takes as long to load as they do: where it is
+    not installed, the bindings leave out what makes dense attributes of arrays, and nothing here
+    does that. A kernel's file may import it afterwards.
     """
     check_installed()
     if "numpy" in sys.modules or "mlir.ir" in sys.modules:
         return
     sys.modules["numpy"] = None  # type: ignore[assignment] # makes `import numpy` an ImportError
     try:
-        with _lazy_functions():
-            importlib.import_module("mlir.ir")
-            llvm_types = importlib.import_module("mlir._mlir_libs._mlirDialectsLLVM")
+        _import_mlir()
     finally:
         del sys.modules["numpy"]
-    sys.modules |= {"mlir.dialects.llvm": llvm_types, "mlir.dialects.nvvm": ModuleType("nvvm")}
+
+
+def _import_mlir() -> None:
+    """Imports MLIR's bindings without the Python classes of the ops of gpu, llvm and nvvm, which
+    MLIR would import for a dialect's first op, type or attribute: passes make those ops by name,
+    and know them by it. MLIR looks for the classes once, and has what it finds; who imports them
+    has them from then on."""
+    with _lazy_functions():
+        importlib.import_module("mlir.ir")
+        importlib.import_module("mlir._mlir_libs._mlirDialectsLLVM")
+    known = importlib.import_module("mlir._mlir_libs._mlir").globals
+    for dialect in ("gpu", "llvm", "nvvm"):
+        module = f"mlir.dialects.{dialect}"
+        sys.modules[module] = ModuleType(module)
+        known._check_dialect_module_loaded(dialect)
+        del sys.modules[module]
 
 
 @contextmanager

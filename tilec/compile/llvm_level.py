@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlir import ir
-from mlir.dialects import llvm
+from mlir._mlir_libs._mlirDialectsLLVM import translate_module_to_llvmir
 from mlir.passmanager import PassManager
 
 from tilec.compile import progress
@@ -48,7 +48,7 @@ def lower_llvm(module: ir.Module, target: Target, kind: str, ptx_version: int | 
         check_level(module, Level.NVVM)  # inline assembly that nvvm ops became
         if kind == "llvm":
             return f"{module}\n"
-        text = llvm.translate_module_to_llvmir(module.operation)
+        text = translate_module_to_llvmir(module.operation)
     if kind == "llvmir":
         return text
     try:
