@@ -12,7 +12,8 @@ they stand, as far as the registers reach that so many CTAs leave. Where no fewe
 than before, or than the launch has, that costs nothing.
 
 1. No role loads, and programs do not share CTAs. A block loads at least `LOADED` registers of a
-   thread at once, and threads meet behind that: else other warps compute meanwhile.
+   thread at once, and threads meet behind that: else other warps compute meanwhile. Nor are tiles of
+   several rows loaded element by element, each from an address of its own.
 2. So many CTAs fit in any case, by what lives at once: one more would not, by `UNSURE` registers,
    and these have as many to spare.
 3. Else as many as leave a thread `ROOMY` registers, where a launch has no more programs. A kernel
@@ -20,8 +21,10 @@ than before, or than the launch has, that costs nothing.
 
 RMS norm of 286 rows of 16384 bf16 takes 7.8 us for 8.9, cross-entropy of 10 of 256496 10.8 for
 11.7; layer norms of 130 rows of 5000 f32 3.4 for 4.1, of 20 of 8192 bf16 2.5 for 2.7, of 600 of
-4096 f16 4.3 for 4.5. With fewer CTAs than there are programs, two for three, 366 rows of 8192 took
-5.2 for 4.4, 659 of 4566 f32 10.4 for 9.3, 2000 of 4096 22.8 for 18.2 (H200).
+4096 f16 4.3 for 4.5. Where no threads meet, `SPILLED` registers are too many for ptxas, which
+spills instead of taking more: sums of 8 rows of 640 f16 by number, 900 programs, take 4.0 us for
+7.6. With fewer CTAs than there are programs, two for three, 366 rows of 8192 took 5.2 for 4.4, 659
+of 4566 f32 10.4 for 9.3, 2000 of 4096 22.8 for 18.2 (H200).
 Does not handle: loads in loops that walk along arrays, which `prefetch-loads` issues ahead.
 """
 
@@ -36,7 +39,11 @@ from tilec.dialects.op import TileOp
 from tilec.dialects.tile import ArrayOp, ScanOp
 from tilec.dialects.types import shape
 from tilec.passes.analysis.dependence import ops_behind
-from tilec.passes.analysis.register_pressure import most_live_registers, registers_of
+from tilec.passes.analysis.register_pressure import (
+    most_live_registers,
+    registers_of,
+    tiles_apart,
+)
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import (
     MANY,
@@ -50,6 +57,8 @@ from tilec.passes.rewriting.walk import all_ops, find_ops, is_of
 
 LOADED = 16
 """Registers of a thread for what a block loads, beside which 32 have no room for addresses."""
+SPILLED = 32
+"""The same where no threads meet: ptxas keeps a multiprocessor full of CTAs whatever it takes."""
 UNSURE = 8
 """Registers by which ptxas takes more or fewer than are counted: of 20 kernels of rows it took 1
 fewer to 14 more, and two that have room took 32 and 59 more (sm_90a, ptxas 13.5)."""
@@ -69,6 +78,8 @@ def room_for_loads(function: ir.Operation, context: PassContext) -> None:
         return
     live = most_live_registers(function.regions[0].blocks[0])
     ctas, why = _fitting(live, context), "so many fit, and have registers for what is loaded"
+    if not ctas and not find_ops(function, *_MEETING):
+        ctas, why = _roomy(live, context), "so many have registers for what is loaded"
     if not ctas:
         ctas, programs = _roomy(live, context), programs_per_sm(function)
         why = f"launches have at most {programs} programs for each, which load much at once"
@@ -105,14 +116,18 @@ def _ctas_with(registers: int, context: PassContext) -> int:
 def _loads_much(function: ir.Operation) -> bool:
     """Whether what a program loads at once, before threads meet, would be waited for in parts."""
     products = (op for op in find_ops(function, TileOp) if is_product(op.opview))
-    if find_ops(function, RoleOp) or any(products) or not find_ops(function, *_MEETING):
+    if find_ops(function, RoleOp) or any(products):
         return False
+    apart = tiles_apart(function, function.regions[0].blocks[0])
     loaded: dict[ir.Block, int] = {}
     for op in all_ops(function):
         view = op.opview
         if isinstance(view, ArrayOp) and view.is_load and shape(view.tile) and _is_once(op):
+            if op.results[0] in apart and sum(size > 1 for size in shape(view.tile)) > 1:
+                return False
             loaded[op.block] = loaded.get(op.block, 0) + registers_of(op.results[0])
-    return max(loaded.values(), default=0) >= LOADED
+    least = LOADED if find_ops(function, *_MEETING) else SPILLED
+    return max(loaded.values(), default=0) >= least
 
 
 def _is_once(op: ir.Operation) -> bool:

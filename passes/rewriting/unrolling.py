@@ -8,13 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from mlir import ir
 
 from tilec.dialects.def_use import constant_attribute
-from tilec.hardware.powers import power_above
 from tilec.passes.rewriting.control import either, for_loop
 from tilec.passes.rewriting.loops import clone_mapped, terminator
 from tilec.passes.rewriting.scalars import binary, constant, less
-
-LEAST_SPAN = 2
-"""Of numbers of iterations that are written out as one: each more is code of its own."""
 
 
 def unroll(loop: ir.Operation, times: int) -> ir.Operation:
@@ -42,9 +38,9 @@ def write_out(
     times: int,
     known: Callable[[Sequence[ir.Value]], Sequence[Mapping[ir.Value, ir.Value]]],
 ) -> None:
-    """Replaces a loop of at most `times` iterations by these, written out for each `_span` of how
-    many there are; those that need not be there stand each behind a branch. `known`: writes in
-    front of all of them what of each is known there; from their counters, as values of the body."""
+    """Replaces a loop of at most `times` iterations by these, more than half of them or half as
+    many again; those that need not be there stand each behind a branch. `known`: writes in front of
+    all of them what of each is known there; from their counters, as values of the body."""
     lower, upper, step, *inits = loop.operands
 
     def after(number: int) -> ir.Value:
@@ -61,7 +57,7 @@ def write_out(
     def at_most(most: int) -> Sequence[ir.Value]:
         if not most:
             return inits
-        fewer = most - _span(most)
+        fewer = most // 2
         is_more = less(after(fewer), upper)
         return either(is_more, lambda: iterations(fewer + 1, most), lambda: at_most(fewer))
 
@@ -78,12 +74,6 @@ def _steps(step: ir.Value, number: int) -> ir.Value:
     if isinstance(known, ir.IntegerAttr):
         return constant(step.type, known.value * number)
     return binary("arith.muli", step, number)
-
-
-def _span(most: int) -> int:
-    """How many numbers of iterations, `most` the largest, are written out as one: a quarter, so
-    that no more is loaded for iterations that are not there, and two where that is less."""
-    return min(most, max(LEAST_SPAN, power_above(-(-(most + 1) // 4))))
 
 
 def _one(

@@ -13,6 +13,7 @@ from hopper_kernels import decisions
 import tilec
 import tilec.language as tl
 from tilec.call import jit
+from tilec.compile.assembler import assemble, locate_tool
 from tilec.costs.machine import usual_machine
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
@@ -92,6 +93,52 @@ def test_calls_of_few_rows_have_a_kernel_of_their_own(monkeypatch: pytest.Monkey
         kernels.append(there.compiled(x, weight, y, N=SIZE, SCALE=True))
     assert [room(kernel) for kernel in kernels] == [[], [5], [5]]
     assert kernels[1] is kernels[2]
+
+
+@tilec.kernel(grid=lambda y: y.shape[0], num_warps=2, device="emulator:check")
+def sum_numbered(x: tl.array, places: tl.array, y: tl.array, TOP: tl.const, N: tl.const):
+    """y: the sums of TOP rows of x each, which `places` numbers."""
+    t = tl.program_id(0)
+    total = tl.zeros((N,), tl.f32)
+    for k in tl.static_range(TOP):
+        total += tl.load(x, (tl.load(places, (t, k), ()), 0), N).to(tl.f32)
+    tl.store(y, (t, 0), total.to(y.dtype))
+
+
+def test_more_than_ptxas_leaves_room_for_where_no_threads_meet() -> None:
+    """It took 32 registers and spilled 64 bytes."""
+    arrays = ["x:f16[?,?:8;?:8,1]", "places:i32[?,?;?,1]", "y:f16[?,?:8;?:8,1]"]
+    for top, ctas in ((8, [16]), (2, [])):
+        kernel = sum_numbered.compile(arrays, {"TOP": top, "N": 640}, target="sm_90a")
+        assert room(kernel) == ctas
+        if locate_tool("ptxas"):
+            assert assemble(kernel.ptx, find_target("sm_90a")).spills == 0
+    rng = np.random.default_rng(8)
+    x, places = rng.integers(0, 9, (50, 640)).astype(np.float16), rng.integers(0, 50, (7, 8))
+    y = np.full((7, 640), np.nan, np.float16)
+    sum_numbered(x, places.astype(np.int32), y, TOP=8, N=640)
+    np.testing.assert_array_equal(y, x[places].sum(1))
+
+
+@tilec.kernel(grid=lambda x, B: (tl.cdiv(x.shape[2], B), x.shape[0]))
+def channel_norm(
+    x: tl.array, weight: tl.array, bias: tl.array, y: tl.array, C: tl.const, B: tl.const
+):
+    i, image = tl.program_id(0) * B, tl.program_id(1)
+    v = tl.load(x, (image, 0, i), (C, B)).to(tl.f32)
+    v = v - tl.sum(v, 0) / C
+    scale = tl.rsqrt(tl.sum(v * v, 0) / C + 1e-6)
+    w, b = (tl.load(each, 0, C).to(tl.f32)[:, None] for each in (weight, bias))
+    tl.store(y, (image, 0, i), (v * scale * w + b).to(y.dtype))
+
+
+def test_elements_from_addresses_of_their_own_are_not_counted_on() -> None:
+    """Seven CTAs were to fit, and 152 bytes were spilled."""
+    arrays = ["x:f16[?,?:8,?;?,?,1]", "weight:f16[?:8]", "bias:f16[?:8]", "y:f16[?,?:8,?;?,?,1]"]
+    kernel = channel_norm.compile(arrays, {"C": 376, "B": 16}, target="sm_90a")
+    assert room(kernel) == []
+    if locate_tool("ptxas"):
+        assert assemble(kernel.ptx, find_target("sm_90a")).spills == 0
 
 
 def test_loops_that_walk_have_their_own_way() -> None:
