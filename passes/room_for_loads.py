@@ -12,8 +12,8 @@ they stand, as far as the registers reach that so many CTAs leave. Where no fewe
 than before, or than the launch has, that costs nothing.
 
 1. No role loads, and programs do not share CTAs. A block loads at least `LOADED` registers of a
-   thread at once, and threads meet behind that: else other warps compute meanwhile. Nor are tiles of
-   several rows loaded element by element, each from an address of its own.
+   thread at once, and threads meet behind that: else other warps compute meanwhile. No tiles of
+   several rows are loaded element by element, each from an address of its own.
 2. So many CTAs fit in any case, by what lives at once: one more would not, by `UNSURE` registers,
    and these have as many to spare.
 3. Else as many as leave a thread `ROOMY` registers, where a launch has no more programs. A kernel
