@@ -125,13 +125,35 @@ def test_lanes_go_by_bytes_and_programs(
     assert lanes(demanded.compile(specs, {"N": tile}, target="sm_90a", sizes=sizes)) == 32
 
 
-@pytest.mark.parametrize(("dtype", "expected"), [("f32", 8), ("bf16", 16)])
-def test_single_elements_have_as_many_lanes_as_read_a_sector(dtype: str, expected: int) -> None:
-    """Fewer than all, also where vectors would fill a warp."""
-    sizes = {name: (100000, 145) for name in "xy"}
+@pytest.mark.parametrize(
+    ("dtype", "tile", "expected"),
+    [("f32", 128, 16), ("f32", 32, 8), ("bf16", 256, 32), ("bf16", 64, 16), ("bf16", 16, 8)],
+)
+def test_lanes_of_single_elements_have_four_each(dtype: str, tile: int, expected: int) -> None:
+    """Two sectors at most; also where vectors would fill a warp."""
+    sizes = {name: (100000, tile - 1) for name in "xy"}
     specs = [f"{name}:{dtype}[?,?;?,1]" for name in "xy"]
-    tile = 128 if dtype == "f32" else 256
     assert lanes(softmax.compile(specs, {"N": tile}, target="sm_90a", sizes=sizes)) == expected
+
+
+@tilec.kernel(grid=lambda x: x.shape[0], device="emulator:check")
+def twice(x: tl.array, y: tl.array, N: tl.const):
+    row = tl.program_id(0)
+    tl.store(y, (row, 0), 2 * tl.load(x, (row, 0), N))
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(30000, 8), (20000, 32), (None, 32)])
+def test_rows_whose_lanes_do_not_meet_take_parts_from_the_third_round_on(
+    rows: int | None, expected: int
+) -> None:
+    specs = [f"{name}:f16[?,?:8;?:8,1]" for name in "xy"]
+    sizes = None if rows is None else {name: (rows, 64) for name in "xy"}
+    assert lanes(twice.compile(specs, {"N": 64}, target="sm_90a", sizes=sizes)) == expected
+    if rows is None:
+        x = np.arange(300 * 64, dtype=np.float16).reshape(300, 64) / 7
+        y = np.full_like(x, np.nan)
+        twice(x, y, N=64)
+        np.testing.assert_array_equal(y, 2 * x)
 
 
 def test_a_call_counts_its_programs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,8 +273,8 @@ def test_programs_of_one_warp_that_take_different_ways(
     expected = np.add.reduceat(np.concatenate([values, [0]]), starts[:-1]) * (counts > 0)
     np.testing.assert_allclose(y, expected, rtol=1e-5)
 
-    logits = (4 * rng.standard_normal((130, 77))).astype(ml_dtypes.bfloat16)
-    labels = np.where(rng.random(130) < 0.3, -100, rng.integers(0, 77, 130)).astype(np.int32)
+    logits = (4 * rng.standard_normal((130, 61))).astype(ml_dtypes.bfloat16)
+    labels = np.where(rng.random(130) < 0.3, -100, rng.integers(0, 61, 130)).astype(np.int32)
     losses, gradient = reference(logits, labels, 0.1)
     found = poisoned((130,), np.float32)
     assert lanes(cross_entropy.compiled(logits, labels, found, 0.1)) < 32
@@ -275,7 +297,8 @@ def test_what_a_row_is_scaled_with_and_rows_that_begin_anywhere() -> None:
 
 @pytest.mark.usefixtures("crowded")
 def test_a_number_of_each_row_is_no_row() -> None:
-    """128 elements of 4 bytes are as much as 8 lanes load; a length beside them counts as none."""
+    """128 elements of 4 bytes are as much as parts of warps load; a length beside them counts as
+    none."""
     rng = np.random.default_rng()
     x, y = rng.standard_normal((37, 97), dtype=np.float32), poisoned((37, 97), np.float32)
     lengths = rng.integers(1, 98, 37).astype(np.int32)
@@ -284,7 +307,7 @@ def test_a_number_of_each_row_is_no_row() -> None:
     score = np.where(np.arange(97) < lengths[:, None], x.astype(np.float64), -np.inf)
     powers = np.exp(score - score.max(1, keepdims=True))
     np.testing.assert_allclose(y, powers / powers.sum(1, keepdims=True), rtol=0, atol=1e-5)
-    assert lanes(there.compiled(x, lengths, y, N=128)) == 8
+    assert lanes(there.compiled(x, lengths, y, N=128)) == 16
 
 
 def test_softmax_has_tiles_as_short_as_a_lane_each() -> None:

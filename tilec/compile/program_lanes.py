@@ -34,10 +34,14 @@ LANES = 8
 bf16 16 took 1.0 to 1.5 times as long, 4 1.0 to 1.2 times (softmax, cross-entropy, H200).
 
 Shorter rows have a lane for each 16 bytes: 387480 groups of 32 f16, to i8, take 13.0 us in 4 lanes
-each, 17.3 in 8, 246007 of 32 bf16 9.2 and 12.1. Where elements come one by one, as many lanes read
-as fill a sector: 46736 rows of 53 bf16 take 6.5 us in 16, 9.3 in 8 and 14.8 in 4, 60001 of 145 f16
-17.6 in 16, 26.8 in 8. Words of 4 bytes fill one in 8; 33333 rows of 90 bf16 took 5.7 in 16, 6.1 to
-6.5 in 8, 9.6 in 4 (H200)."""
+each, 17.3 in 8, 246007 of 32 bf16 9.2 and 12.1."""
+ACCESSES = 4
+"""Of a row's tile that a lane of more has at most, where 16 bytes are no access since rows begin
+anywhere: 46736 rows of 53 bf16 take 6.5 us in 16 lanes, 9.3 in 8 and 14.8 in 4, 33333 of 90, in
+words, 5.7 in 16, 6.1 to 6.5 in 8; of 107 bf16 25000 take 5.6 in 32, 6.8 in 16, 10.1 in 8, of 153
+f16 50000 11.6, 15.5 and 24.4 (H200)."""
+HALF_FULL = 2
+"""Times as many of a tile of rows that memory ends: it has twice what they have in the mean."""
 MOST_BYTES, MOST_ELEMENTS = 512, 256
 """Of all that a program loads, and of its largest tile: 209324 rows of 160 bf16 take 64 us for 92
 in whole warps, 53717 of 187, which go to fp8, 15.6 for 22.8, 886948 of 128 with their weights 124
@@ -48,6 +52,11 @@ CROWD = 64
 """Programs of `LANES` a multiprocessor: as many warps as it holds run so many side by side; twice
 as many of half as many lanes. Rows of 145 bf16
 take 2.4 us for 2.0 if there are 200, 3.6 for 3.5 of 4000, 4.4 for 4.8 of 8448 (softmax, H200)."""
+ROUNDS = 3
+"""Times as many where no lanes meet, and no program waits for where its rows are: warps have little
+to do for a row but to wait for it, and share more waiting so only from the third round on. Gated
+halves of 130000 rows of 72 f16 take 17.3 us for 21.1, of 31000 of 64 bf16 5.3 for 6.0, but of
+19588 of 64 f16, in 4 lanes, 4.8 for 4.3, of 7000 of 96 4.1 for 3.3 (H200)."""
 _OTHERS = (tile.StoreOp, tile.ReduceOp, tile.ProgramIdOp, tile.NumProgramsOp, tile.AssumeOp)
 _LOOPS = ("scf.for", "scf.while")
 _CONTROL = ("scf.", "func.", "tensor.extract", "gpu.yield", "arith.constant")
@@ -63,9 +72,11 @@ def choose_lanes(function: ir.Operation, target: Target, report: Report) -> None
     if _fills_warp(function, target.warp_size):
         return
     lanes = _fitting_lanes(function)
-    if lanes == target.warp_size:
+    if lanes >= target.warp_size:
         return
     i32, crowd = ir.IntegerType.get_signless(32), CROWD * LANES // lanes
+    if not (find_ops(function, tile.ReduceOp) or _waits_for_places(function)):
+        crowd *= ROUNDS
     if demands.programs_per_sm(function) > crowd:
         function.attributes[demands.LANES] = ir.IntegerAttr.get(i32, lanes)
         why = f"there are many programs, which load {bytes_} bytes"
@@ -75,24 +86,23 @@ def choose_lanes(function: ir.Operation, target: Target, report: Report) -> None
 
 
 def _fitting_lanes(function: ir.Operation) -> int:
-    """As many lanes as the rows of a program have accesses, `LANES` at most; more where so few read
-    no whole sector at once."""
+    """As many lanes as the rows of a program have accesses, `LANES` at most; as many more as read
+    two sectors at once, where each had more than `ACCESSES`."""
     facts, found = Divisibility(function), 0
+    each = ACCESSES * (HALF_FULL if have_uneven_loops(function) else 1)
     accesses = [op.opview for op in find_ops(function, tile.LoadOp, tile.StoreOp)]
     longest = max((prod(shape(one.tile)) for one in accesses), default=1)
     for one in accesses:
         if 1 < prod(shape(one.tile)) == longest:
             width, _ = access_width(one, facts)
-            sector = SECTOR_BYTES // (width * element_bytes(one.array))
+            sectors = 2 * SECTOR_BYTES // (width * element_bytes(one.array))
             row = power_above(-(-longest // width))
-            found = max(found, min(row, max(LANES, sector)))
+            found = max(found, min(row, max(LANES, min(sectors, row // each))))
     return found or LANES
 
 
 def _why_whole(function: ir.Operation) -> str | None:
     """What only a whole warp does, or does better; None if nothing."""
-    if not (find_ops(function, tile.ReduceOp) or _waits_for_places(function)):
-        return "no lanes meet, and no program waits for where its rows are"
     if demands.HOLDS_ROWS not in function.attributes and ops_named(function, _LOOPS):
         return "loops walk along rows, which may be long"
     meets_in_loop = any(map(innermost_loop, find_ops(function, tile.ReduceOp)))
@@ -114,8 +124,7 @@ def _waits_for_places(function: ir.Operation) -> bool:
     """Whether single numbers that a program loads say where its rows are. Lanes of a warp that wait
     twice for memory, for as many programs as share it, wait for more at once: 100001 sums of two of
     20000 rows of 64 f16 take 8.1 us in 8 lanes each, 12.3 in whole warps, 9900 of 8890 of 84 bf16
-    3.5 and 4.2, 99000 rows of 64 f16 out of sequences 7.7 and 10.7; rows that lie at multiples gain
-    nothing (gated halves of 64 f16, 4.3 us in whole warps, 4.8 in 4 lanes; H200)."""
+    3.5 and 4.2, 99000 rows of 64 f16 out of sequences 7.7 and 10.7 (H200)."""
     loads = find_ops(function, tile.LoadOp)
     rows = [op for op in loads if shape(op.opview.result)]
     places = OpSet(op for op in loads if not shape(op.opview.result))
