@@ -1,5 +1,5 @@
-// Programs of several warps, rows that take too many registers, and whole warps that share nothing with
-// other programs, stay as they are.
+// Programs of several warps, rows that take too many registers, whole warps that share nothing with other programs, and
+// rows whose elements come one by one in less than a register stay as they are.
 // RUN: tilec opt %s --passes pack-programs,load-next-programs --target sm_80 --num-warps 1 | filecheck %s
 
 !m = memref<?x?xf32, strided<[?, 1]>>
@@ -36,5 +36,15 @@ func.func @shares_nothing(%a: !m, %b: !m) attributes {tile.kernel} {
   %row = "tile.program_id"() {axis = 0 : i32} : () -> index
   %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (!m, index, index) -> !s
   "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (!s, !m, index, index) -> ()
+  return
+}
+
+// CHECK-LABEL: @apart
+// CHECK-NOT: iter_args
+func.func @apart(%a: memref<?x?xf16, strided<[?, 1]>>, %b: memref<?x?xf16, strided<[?, 1]>>) attributes {tile.kernel, tile.lanes = 8 : i32} {
+  %c0 = arith.constant 0 : index
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (memref<?x?xf16, strided<[?, 1]>>, index, index) -> tensor<32xf16, #gpu_tile.layout<"T(8):(1@0) V(4):(8@0)">>
+  "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<32xf16, #gpu_tile.layout<"T(8):(1@0) V(4):(8@0)">>, memref<?x?xf16, strided<[?, 1]>>, index, index) -> ()
   return
 }
