@@ -337,3 +337,47 @@ def test_a_row_that_is_scanned_has_the_warps_of_one_that_is_reduced(
     specs = [f"{name}:{dtype}[?,?:8;?:8,1]" for name in "xy"]
     kernel = running_sums.compile(specs, {"N": tile}, target="sm_90a")
     assert kernel.threads == 32 * warps
+
+
+@tilec.kernel(grid=lambda y, BN: (tl.cdiv(y.shape[1], BN), y.shape[0]))
+def sum_segments(x: tl.array, starts: tl.array, y: tl.array, BM: tl.const, BN: tl.const):
+    """y[s]: the sum of the rows of x from starts[s] to starts[s + 1]."""
+    n, s = tl.program_id(0) * BN, tl.program_id(1)
+    first, end = tl.load(starts, s, ()), tl.load(starts, s + 1, ())
+    segment = tl.window(x, (first, 0), (end - first, x.shape[1]))
+    total = tl.zeros((BN,), tl.f32)
+    for m in tl.range(0, end - first, BM):
+        total += tl.sum(tl.load(segment, (m, n), (BM, BN)).to(tl.f32), 0)
+    tl.store(y, (s, n), total[None, :].to(y.dtype))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rows", "warps"), [("f16", 64, 4), ("f32", 32, 4), ("f16", 8, 1)]
+)
+def test_what_ends_where_memory_says_has_several_vectors_a_thread(
+    dtype: str, rows: int, warps: int
+) -> None:
+    """Nothing of it comes ahead; in 16 and 8 warps a thread had one or two."""
+    specs = [f"x:{dtype}[?,?:8;?:8,1]", "starts:i32[?]", f"y:{dtype}[?,?:8;?:8,1]"]
+    kernel = sum_segments.compile(specs, {"BM": rows, "BN": 64}, target="sm_90a")
+    assert kernel.threads == 32 * warps * kernel.programs_per_cta
+
+
+@tilec.kernel(grid=lambda y, B: (tl.cdiv(y.shape[1], B), y.shape[0]))
+def halve_rows(x: tl.array, y: tl.array, B: tl.const):
+    """y: the means of two by two elements."""
+    i, row = tl.program_id(0) * B, tl.program_id(1)
+    v = tl.load(x, (2 * row, 2 * i), (2, 2 * B)).to(tl.f32)
+    mean = tl.sum(tl.sum(tl.reshape(v, (2, B, 2)), 2), 0) * 0.25
+    tl.store(y, (row, i), mean.to(y.dtype)[None, :])
+
+
+@pytest.mark.parametrize(("rows", "programs"), [(16384, 8), (256, 1)])
+def test_what_a_thread_reduces_alone_shares_ctas_where_there_is_much(
+    rows: int, programs: int
+) -> None:
+    """CTAs of two warps would be begun as fast as a multiprocessor does that, not memory."""
+    specs = [f"{name}:bf16[?,?:8;?:8,1]" for name in "xy"]
+    sizes = {"x": (2 * rows, 600), "y": (rows, 300)}
+    kernel = halve_rows.compile(specs, {"B": 256}, target="sm_90a", sizes=sizes, at_most=True)
+    assert kernel.programs_per_cta == programs

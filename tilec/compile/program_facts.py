@@ -30,6 +30,7 @@ from tilec.passes.layouts.components import depth_factor
 from tilec.passes.layouts.op_costs import combining_slots, issue_slots
 from tilec.passes.layouts.product_rows import keeps_rows, reduces_columns, reduces_rhs
 from tilec.passes.programs.packing import why_alone
+from tilec.passes.programs.program_relations import have_uneven_loops
 from tilec.passes.rewriting.loops import innermost_loop, is_inside
 from tilec.passes.rewriting.walk import all_ops, find_ops, is_of
 from tilec.passes.rows.stripes import count_stripes
@@ -297,6 +298,11 @@ class ProgramFacts:
     def may_pack(self) -> bool:
         """See the class."""
         return why_alone(self.kernel) is None
+
+    @functools.cached_property
+    def is_uneven(self) -> bool:
+        """Whether memory says how often its loops go round."""
+        return have_uneven_loops(self.kernel)
 
     @property
     def packs_crowds(self) -> bool:
