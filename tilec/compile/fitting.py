@@ -48,7 +48,7 @@ def show(allowance: Allowance) -> str:
     return ", ".join(kept)
 
 
-MOST_UNSOUND = 6
+MOST_UNSOUND = 9
 """Choices that are lowered one after another, at 0.1 s each, before the least bad of them is
 taken."""
 
