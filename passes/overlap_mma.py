@@ -29,9 +29,12 @@ loop's entry.
 
 An accumulator qualifies if it goes through matrix instructions only, from the loop's entry to its
 yield, or through a branch past them, and every buffer they read is a slot that is released: it then
-is one iteration later, when its readers are known to be done.
+is one iteration later, when its readers are known to be done. Of several accumulators (gates, the
+real and the imaginary part) an iteration issues all products, then waits for those of the one
+before: {pending = 2 : i32}. So it does of several products that add to one accumulator.
 Does not handle: accumulators that anything else touches in the loop, buffers ordered by a sync,
-loops with several such accumulators, one group that reads registers which its iteration computes.
+several accumulators one of which is multiplied from registers or in a branch, one group that reads
+registers which its iteration computes.
 """
 
 from __future__ import annotations
@@ -75,11 +78,13 @@ from tilec.records import dataclass
 def overlap_mma(module: ir.Module, context: PassContext) -> None:
     """Keeps one group of warpgroup instructions in flight across the back edge of loops."""
     for loop in find_loops(module):
-        chain, refused = attempt(_find_chain, loop)
-        if chain is not None:
+        chains, refused = attempt(_find_chains, loop)
+        if chains:
             why = "slots of the ring it reads are released"
-            context.report.add("matrix instructions", loop, "one group in flight", why)
-            _overlap(loop, chain)
+            groups = _groups_of(chains)
+            told = "one group in flight" if groups == 1 else f"{groups} groups in flight"
+            context.report.add("matrix instructions", loop, told, why)
+            _overlap(loop, chains)
         elif refused:
             context.report.add("matrix instructions", loop, "finished in each iteration", refused)
         elif _skips_products(loop):
@@ -103,19 +108,20 @@ class _Chain:
     """The way of one accumulator through an iteration. `number`: that of the loop-carried value.
 
     `releases`: of the slots that its instructions read, with their turns. `branch`: the scf.if that
-    they stand in, if they do.
+    they stand in, if they do. `between`: waits, each with the fence behind it, between two of them.
     """
 
     number: int
     branch: ir.Operation | None
     fence: WgmmaFenceOp
     multiplies: list[WgmmaOp]
+    between: list[tuple[WgmmaWaitOp, WgmmaFenceOp]]
     wait: WgmmaWaitOp
     releases: list[tuple[RingReleaseOp, RingSlotOp | RingWaitOp]]
 
 
-def _find_chain(loop: ir.Operation) -> _Chain | None:
-    """The loop's accumulator in flight; None without candidates."""
+def _find_chains(loop: ir.Operation) -> list[_Chain]:
+    """The loop's accumulators in flight."""
     body = loop.regions[0].blocks[0]
     found: list[_Chain] = []
     for number, argument in enumerate(list(body.arguments)[1:]):
@@ -128,13 +134,25 @@ def _find_chain(loop: ir.Operation) -> _Chain | None:
         links = _links(argument, block, last)
         if links is None:
             continue
-        fence, multiplies, wait = links
-        releases = _releases(multiplies, body)
+        releases = _releases(links[1], body)
         branch = None if block == body else block.owner
-        found.append(_Chain(number, branch, fence, multiplies, wait, releases))
-    if len(found) > 1:
-        raise Refusal("several accumulators are in flight")
-    return found[0] if found else None
+        found.append(_Chain(number, branch, *links, releases))
+    if len(found) > 1 and not all(_is_plain(chain) for chain in found):
+        raise Refusal("several accumulators, and operands in registers, or a branch around them")
+    return found
+
+
+def _is_plain(chain: _Chain) -> bool:
+    """Whether products read shared memory alone, in all iterations."""
+    return chain.branch is None and all(is_buffer(one.lhs) for one in chain.multiplies)
+
+
+def _groups_of(chains: list[_Chain]) -> int:
+    """How many groups an iteration leaves in flight: its own, but of those that read registers,
+    which each write again, the last alone."""
+    if not all(_is_plain(chain) for chain in chains):
+        return 1
+    return sum(len(chain.multiplies) for chain in chains)
 
 
 def _passed_by(argument: ir.Value, number: int, body: ir.Block) -> tuple[ir.Block, int] | None:
@@ -153,23 +171,33 @@ def _passed_by(argument: ir.Value, number: int, body: ir.Block) -> tuple[ir.Bloc
 
 def _links(
     argument: ir.Value, block: ir.Block, number: int
-) -> tuple[WgmmaFenceOp, list[WgmmaOp], WgmmaWaitOp] | None:
+) -> tuple[WgmmaFenceOp, list[WgmmaOp], list[tuple[WgmmaWaitOp, WgmmaFenceOp]], WgmmaWaitOp] | None:
     """The way of a carried value through a block to the operand of this number of its yield."""
     last = terminator(block)
     inside = [user for user in users(argument) if user.operation.block == block]
     if len(inside) != 1 or not is_of(inside[0], WgmmaFenceOp):
         return None
-    (fence,), multiplies = inside, []
+    (fence,), multiplies, between = inside, [], []
     value = fence.result
-    while (user := only_user(value, WgmmaOp)) is not None and user.operation.block == block:
-        multiplies.append(user)
+    while (user := only_user(value, WgmmaOp, WgmmaWaitOp)) is not None:
+        if user.operation.block != block:
+            return None
         value = user.result
-    wait = only_user(value, WgmmaWaitOp)
-    if not multiplies or wait is None or wait.pending:
+        if is_of(user, WgmmaOp):
+            multiplies.append(user)
+            continue
+        following = only_user(value, WgmmaFenceOp)
+        if following is None or user.pending:
+            break
+        between.append((user, following))
+        value = following.result
+    if user is None or not multiplies or user.pending:
         return None
-    use = only_use(wait.result)
+    if between and not all(is_buffer(multiply.lhs) for multiply in multiplies):
+        return None
+    use = only_use(user.result)
     yielded = use is not None and use.owner.operation == last and use.operand_number == number
-    return (fence, multiplies, wait) if yielded else None
+    return (fence, multiplies, between, user) if yielded else None
 
 
 def _releases(
@@ -213,31 +241,71 @@ def _overwrites(multiplies: list[WgmmaOp], body: ir.Block) -> bool:
     return made in ops[: ops.index(multiplies[0].operation)]
 
 
-def _overlap(loop: ir.Operation, chain: _Chain) -> None:
-    init = loop.operands[3 + chain.number]
-    with ir.InsertionPoint(loop), chain.fence.operation.location:
-        started = WgmmaFenceOp.build(init)
-    _carry_pending(loop, chain, started)
-    with ir.InsertionPoint(chain.wait.operation), chain.wait.operation.location:
-        flying = WgmmaWaitOp.build(chain.wait.acc, results=[chain.wait.acc.type], pending=1)
-    replace_op(chain.wait, flying)
-    if chain.branch is not None:
-        _give_pending(chain.branch)
+def _overlap(loop: ir.Operation, chains: list[_Chain]) -> None:
+    inits = [loop.operands[3 + chain.number] for chain in chains]
+    for chain, init in zip(chains, inits, strict=True):
+        with ir.InsertionPoint(loop), chain.fence.operation.location:
+            started = WgmmaFenceOp.build(init)
+        _carry_pending(loop, chain, started)
+    flying = _wait_for_earlier(chains)
     following = behind(loop)
-    with ir.InsertionPoint(following), loop.location:
-        done = WgmmaWaitOp.build(loop.results[chain.number], results=[init.type], pending=0)
-    uses = [u for u in loop.results[chain.number].uses if u.owner.operation != done.owner.operation]
-    replace_uses(uses, done)
-    waited = _wait_between(chain.multiplies)
-    for release, turn in chain.releases:
+    for chain, init in zip(chains, inits, strict=True):
+        if chain.branch is not None:
+            _give_pending(chain.branch)
+        result = loop.results[chain.number]
+        with ir.InsertionPoint(following), loop.location:
+            done = WgmmaWaitOp.build(result, results=[init.type], pending=0)
+        uses = [use for use in result.uses if use.owner.operation != done.owner.operation]
+        replace_uses(uses, done)
+    waited = _wait_between(chains[0].multiplies)
+    for release, turn, chain in _all_releases(chains):
         count = ir.BlockArgument(turn.count).arg_number - 1
-        place = release.operation if waited is None else behind(waited)
+        place = _later(release.operation, behind(flying if waited is None else waited), waited)
         with ir.InsertionPoint(place), release.operation.location:
             _release_before(release, turn.count, _has_run(loop, turn.count, chain))
         with ir.InsertionPoint(following), release.operation.location:
             reached = loop.results[count]
             _release_before(release, reached, _has_run(loop, reached, chain))
         release.operation.erase()
+
+
+def _wait_for_earlier(chains: list[_Chain]) -> ir.Operation:
+    """Has an iteration wait, behind its last product, for those of the one before. Gives the
+    wait."""
+    ops = [view.operation for view in chains[0].wait.operation.block.operations]
+    *others, last = sorted(chains, key=lambda chain: ops.index(chain.wait.operation))
+    groups = _groups_of(chains)
+    for chain in chains:
+        for wait, fence in chain.between:
+            replace_op(fence, wait.acc)
+            wait.operation.erase()
+    for chain in others:
+        replace_op(chain.wait, chain.wait.acc)
+    with ir.InsertionPoint(last.wait.operation), last.wait.operation.location:
+        flying = WgmmaWaitOp.build(last.wait.acc, results=[last.wait.acc.type], pending=groups)
+    replace_op(last.wait, flying)
+    return flying.owner.operation
+
+
+def _all_releases(
+    chains: list[_Chain],
+) -> list[tuple[RingReleaseOp, RingSlotOp | RingWaitOp, _Chain]]:
+    """The releases of the slots that products read, each once."""
+    found: list[tuple[RingReleaseOp, RingSlotOp | RingWaitOp, _Chain]] = []
+    for chain in chains:
+        found += [(*one, chain) for one in chain.releases if one[0] not in [x[0] for x in found]]
+    return found
+
+
+def _later(
+    release: ir.Operation, behind_wait: ir.Operation, waited: ir.Operation | None
+) -> ir.Operation:
+    """The op in front of which a slot of the turn before is released: where this turn's is, but
+    behind the wait for its readers, or right behind the first of several (`waited`)."""
+    if waited is not None:
+        return behind_wait
+    ops = [view.operation for view in release.block.operations]
+    return max(release, behind_wait, key=ops.index)
 
 
 def _carry_pending(loop: ir.Operation, chain: _Chain, started: ir.Value) -> None:
