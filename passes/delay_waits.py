@@ -77,12 +77,15 @@ takes)."""
 )
 def delay_waits(function: ir.Operation, context: PassContext) -> None:
     """Waits for warpgroup products where their sums are read, and issues others ahead of that."""
+    told: set[str] = set()
     for part in parts_of(function, context):
         for block in _blocks(part.block):
-            if any([_Run(run, function, part).run() for run in _runs(block)]):
-                owner = block.owner
+            moved = [_Run(run, function, part).run() for run in _runs(block)]
+            place = str(block.owner.location)  # a rotated loop's first iteration has the loop's
+            if any(moved) and place not in told:
+                told.add(place)
                 why = "sums are waited for where they are read"
-                context.report.add("matrix instructions", owner, "side by side", why)
+                context.report.add("matrix instructions", block.owner, "side by side", why)
 
 
 def _blocks(block: ir.Block) -> list[ir.Block]:
