@@ -8,7 +8,7 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op, of_kind
+from tilec.dialects.def_use import defining_op, of_kind, only_use
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.hardware.sizes import WORD_BITS
@@ -160,6 +160,32 @@ def is_added_up(dot: tile.DotOp) -> bool:
                 return True
             if user.block == block and is_elementwise(user):
                 pending += [result for result in user.results if result not in seen]
+    return False
+
+
+def adds_alone(dot: tile.DotOp) -> bool:
+    """Whether a loop carries a dot's sum, and nothing but the dot reads or changes it."""
+    block, use = dot.operation.block, only_use(dot.result)
+    if use is None or use.owner != terminator(block) or dot.acc.owner != block:
+        return False
+    number = ir.BlockArgument(dot.acc).arg_number - 1
+    return number == use.operand_number and only_use(dot.acc) is not None
+
+
+def meets_product(load: tile.LoadOp) -> bool:
+    """Whether a loaded tile is joined, element by element, with what is computed of a product in
+    its block, as a bias is."""
+    block, pending = load.operation.block, [load.result]
+    while pending:
+        value = pending.pop()
+        for use in value.uses:
+            user = use.owner.operation
+            if user.block != block or not is_elementwise(user):
+                continue
+            others = [one for one in user.operands if one != value]
+            if any(_is_computed(one, block) for one in others):
+                return True
+            pending += user.results
     return False
 
 

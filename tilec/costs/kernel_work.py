@@ -14,14 +14,17 @@ from tilec.compile.program_size import choose_num_warps
 from tilec.compile.row_walks import Walk, walk_of
 from tilec.costs.computing import (
     Source,
+    adds_alone,
     instructions_of,
     is_added_up,
     is_used_twice,
+    meets_product,
     preparing,
     source_of,
     waits_for_product,
 )
 from tilec.costs.dot_work import columns_of, flops_of, kind_of, shared_traffic, unit_of
+from tilec.costs.model import LOAD_WARPS, LOADING_REGISTERS
 from tilec.costs.operand_work import Fill, Operand
 from tilec.costs.scalar_values import ScalarReader, Scalars
 from tilec.costs.work import LoopWork, Passing, Unit
@@ -51,6 +54,13 @@ from tilec.passes.simplify import simplify
 from tilec.records import dataclass
 from tilec.terms.demands import NUM_WARPS, PARTS, STAGES, SUM_PARTS
 
+COLUMN_LANES = 4
+"""Lanes that share a row of a product's sums, two neighbours each (PTX ISA 9.0, "Register Fragments
+for wgmma"): of a row that is loaded each has a part."""
+BESIDE_SUMS = 20
+"""Registers of a thread for all else where the last products of an iteration rotate. Of 10 tiles of
+gradients of heads of 64 elements all are told right so, with 11 to 20."""
+
 Bounds = tuple[int, int, int]
 """Where scalars have the beginning, the end and the step of a loop."""
 
@@ -58,12 +68,13 @@ Bounds = tuple[int, int, int]
 @dataclass(frozen=True)
 class Body:
     """One iteration of a loop, or straight-line code: its `work` but for what loads for dots take,
-    those loads (`fills`), the bytes `loaded` from each array, by name, and the loops `around` it,
-    by number."""
+    those loads (`fills`), the bytes `loaded` from each array, by name, the elements of each, by
+    name, that meet a product's sums in registers (`met`), and the loops `around` it, by number."""
 
     work: LoopWork
     fills: tuple[Fill, ...]
     loaded: Mapping[str, int]
+    met: Mapping[str, int]
     around: tuple[int, ...]
 
 
@@ -128,13 +139,14 @@ def read_program(
         outermost = find_sum(function)
         summed = parts_that_sum(function, target, PARTS)
         shared = {n: find_shared(outermost, n) for n in summed if outermost}
-        found = _Found([p.name for p in parameters], target)
+        warps = demanded(function, NUM_WARPS) or choose_num_warps(function, target, Report())
+        found = _Found([p.name for p in parameters], target, warps)
         _visit(function.regions[0].blocks[0], (), found)
         return ProgramWork(
             tuple(parameters),
             target,
             _rule_of(function, parameters),
-            demanded(function, NUM_WARPS) or choose_num_warps(function, target, Report()),
+            warps,
             teams_of(function),
             tuple(found.bodies),
             tuple(found.loops),
@@ -178,8 +190,10 @@ class _Loop:
     """A loop body, or the code outside all loops, as far as it is read: its `work` but for what
     `Body` has beside it, and the registers of the sums that it holds at once; of so many
     `products`. `handed`: registers of their left operands that are computed. `crossed`: reductions
-    and scans of a number for each row of products, of more rows than a warpgroup has. `sizes`: of
-    tiles that are loaded, `largest`: of those that are computed, in elements."""
+    and scans of a number for each row of products, of more rows than a warpgroup has. `met`: as in
+    `Body`. `sizes`: of tiles that are loaded, `rows`: of those of one side, `largest`: of those
+    that are computed, in elements. `last`: products that only add what is computed in registers to
+    what the loop carries."""
 
     work: LoopWork
     products: int = 0
@@ -187,14 +201,28 @@ class _Loop:
     handed: int = 0
     crossed: int = 0
     loaded: dict[str, int] = field(default_factory=dict)
+    met: dict[str, int] = field(default_factory=dict)
     fills: list[Fill] = field(default_factory=list)
     made: list[ir.Operation] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
+    rows: int = 0
     largest: int = 0
+    last: int = 0
 
     def count_spread(self) -> int:
         """Loads of rows or columns: of fewer elements than the largest tile has."""
         return sum(1 < size < self.largest for size in self.sizes)
+
+    def has_room(self, found: _Found) -> bool:
+        """Whether the last of several products rotate (`passes/dots/rotate_last.py`): there are
+        some, and each thread has registers for what they take beside all sums, and for its columns
+        of the rows that are loaded."""
+        target = found.target
+        taken = (self.sums + self.handed) / (found.warps * WARP_SIZE)
+        taken += self.rows / COLUMN_LANES
+        loading = LOAD_WARPS * WARP_SIZE * LOADING_REGISTERS
+        there = (target.registers_per_sm - loading) // (found.warps * WARP_SIZE)
+        return self.last > 0 and taken + BESIDE_SUMS <= min(there, target.registers_per_thread)
 
     def add_prepared(self, dot: tile.DotOp, unit: Unit) -> None:
         """Notes what makes the operands of a dot, once if others read it, too: who multiplies has
@@ -220,6 +248,7 @@ class _Loop:
 class _Found:
     names: Sequence[str]
     target: Target
+    warps: int
     numbers: OpMap[int] = field(default_factory=OpMap)
     scalars: ScalarReader = field(default_factory=ScalarReader)
     loops: list[Bounds | None] = field(default_factory=list)
@@ -260,8 +289,10 @@ def _visit(
         else:
             _look(op, loop, found)
     work = loop.work
-    # Of warpgroups' products the second of two runs under the next iteration's work.
-    work.is_rotated = loop.products <= 2 or work.unit is not Unit.WARPGROUPS
+    # Of warpgroups' products the second of two runs under the next iteration's work, and of more
+    # the last ones, if registers hold their operands.
+    by_groups = work.unit is Unit.WARPGROUPS
+    work.is_rotated = loop.products <= 2 or not by_groups or loop.has_room(found)
     sums = loop.sums + (loop.handed if work.is_rotated else 0)
     found.accumulators = max(found.accumulators, sums)
     work.line_bytes = work.global_bytes
@@ -269,7 +300,7 @@ def _visit(
     if work.flops:
         work.exchanges, work.crossed = 0, loop.crossed
     if work.flops or work.global_bytes or work.stored_bytes or work.computed:
-        found.bodies.append(Body(work, tuple(loop.fills), loop.loaded, around))
+        found.bodies.append(Body(work, tuple(loop.fills), loop.loaded, loop.met, around))
 
 
 def _is_for_edges(op: ir.Operation) -> bool:
@@ -352,6 +383,10 @@ def _access(view: ArrayOp, loop: _Loop, found: _Found) -> None:
     if view.is_load:
         loop.work.global_bytes += _bytes(view.tile)
         loop.sizes.append(prod(shape(view.tile)))
+        sides = [side for side in shape(view.tile) if side > 1]
+        loop.rows += sides[0] if len(sides) == 1 else 0
+        if len(sides) > 1 and meets_product(view):
+            loop.met |= {name: loop.met.get(name, 0) + prod(sides) for name in names}
         found.largest = max(found.largest, (_bytes(view.tile), _row_bytes(view.tile)))
         found.reads |= names
         loop.loaded |= {name: loop.loaded.get(name, 0) + _bytes(view.tile) for name in names}
@@ -403,6 +438,7 @@ def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
     work.shared_bytes += shared_traffic(m, n, _bytes(dot.lhs), _bytes(dot.rhs), unit)
     loop.handed += _bytes(dot.lhs) // WORD_BYTES if in_registers else 0
     loop.products += 1
+    loop.last += in_registers and adds_alone(dot)
     loop.add_prepared(dot, unit)
     if dot.operation.parent.name == "scf.for":
         _add_operands(dot, unit, loop, found)

@@ -194,7 +194,16 @@ def _held(work: Work, machine: Machine) -> int:
     """Registers of a thread that its part of the tiles takes, and what every thread has."""
     threads = work.warps * machine.target.warp_size
     tiles = -(-work.accumulators // threads) + -(-work.elements // threads)
-    return tiles + machine.rates.other_registers
+    beside = max((loop.beside for loop in work.loops), default=0)
+    return tiles + -(-beside // threads) + machine.rates.other_registers
+
+
+def _comes_late(loop: LoopWork, work: Work, machine: Machine) -> bool:
+    """Whether what meets a product's sums is loaded where it is needed: registers hold the next
+    iteration's, two elements each, beside it only where there are so many."""
+    threads = work.warps * machine.target.warp_size
+    ahead = -(-loop.beside // (2 * threads))
+    return bool(ahead) and _held(work, machine) + ahead > _most_registers(work, machine.target)
 
 
 def _loaded(work: Work, machine: Machine) -> float:
@@ -275,7 +284,8 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
         else:
             goes = _goes(work, machine)
             iteration = _in_order(loop, units, work, rates) + _waits(loop, units, goes, rates)
-        iteration += rates.memory_latency if loop.is_waited_for else 0.0
+        is_late = loop.is_waited_for or _comes_late(loop, work, machine)
+        iteration += rates.memory_latency if is_late else 0.0
         iteration += (loop.exchanges + rates.crossed * loop.crossed) * rates.exchange
         chain += loop.trips * iteration
         # What waits for its own products gains nothing from programs beside it (64 x 32 tiles of

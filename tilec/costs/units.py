@@ -31,7 +31,9 @@ def units_of(loop: LoopWork, machine: Machine, programs: int) -> dict[str, float
     read /= rates.l2_bytes_for_all
     return {
         "arithmetic": sum(count / flops[kind] for kind, count in loop.flops.items()),
-        "loads": loop.narrow_loads * narrow + loop.vector_copies * rates.vector_copy,
+        "loads": loop.narrow_loads * narrow
+        + loop.vector_copies * rates.vector_copy
+        + loop.beside * rates.narrow_copy,
         "shared memory": loop.shared_bytes / rates.shared_bytes,
         "L2": max(_asked(loop, rates), read) + loop.zeroed_bytes / rates.zeroed_bytes,
         "instructions": loop.computed / (speed.fma_flops / FMA_FLOPS),

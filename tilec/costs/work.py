@@ -97,7 +97,7 @@ class LoopWork:
 
     `computed`: instructions of one element each beside products, `functions` of them special ones,
     `prepared` those by which who multiplies makes operands of what is loaded, `filled` those of a
-    load role;
+    load role; `beside`: elements that meet a product's sums in registers, and come one by one;
     `waiting_products`: how many wait for what is computed from another one's result, which `groups`
     of warps with rows of their own do by themselves; `is_rotated`: whether the last product runs
     under the next iteration's work (`passes/rotate_dots.py`); `handed_on`: elements of those
@@ -133,6 +133,7 @@ class LoopWork:
     functions: int = 0
     prepared: int = 0
     filled: int = 0
+    beside: int = 0
     waiting_products: int = 0
     groups: int = 1
     is_waited_for: bool = False
