@@ -32,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
 import torch
 import unseen_attention_cases
 import unseen_gather_cases
+import unseen_masked_cases
 import unseen_product_cases
 from drawn_cases import Source
 from records import record_text, versions
@@ -39,7 +40,12 @@ from unseen_case import Kind, Maker, Sizes, Tensors
 
 KINDS = {
     kind.name: kind
-    for module in (unseen_product_cases, unseen_attention_cases, unseen_gather_cases)
+    for module in (
+        unseen_product_cases,
+        unseen_attention_cases,
+        unseen_gather_cases,
+        unseen_masked_cases,
+    )
     for kind in module.KINDS
 }
 SETS_BYTES, MOST_SETS = 256_000_000, 24
