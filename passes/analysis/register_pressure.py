@@ -236,16 +236,13 @@ class _Pressure:
 
     def _is_for_one_op(self, value: ir.Value) -> bool:
         use, block = only_use(value), value.owner.operation.block
-        if (
-            use is None
-            or use.owner.operation.block != block
-            or not is_elementwise(use.owner.operation)
-        ):
+        user = None if use is None else use.owner.operation
+        if user is None or user.block != block or not is_elementwise(user):
             return False
         if block not in self._bends:
             self._bends[block] = bends(step.op for step in self._steps[block])
         found = self._bends[block]
-        return found[value] == found[use.owner.operation.results[0]]
+        return found[value] == found[user.results[0]]
 
     def _read_now(self, operands: Sequence[ir.Value]) -> int:
         """The registers of operands that come as their op takes them: fragments, and a part of each

@@ -7,12 +7,14 @@ from math import prod
 
 from mlir import ir
 
+from tilec.costs.work import Passing
 from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op, of_kind, only_use
 from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.tile.reduction import Combining
 from tilec.dialects.types import bit_width, element, is_tile, shape
-from tilec.hardware.sizes import WORD_BITS
-from tilec.passes.layouts.op_costs import FUNCTIONS, is_approximate
+from tilec.hardware.sizes import VECTOR_BYTES, WARP_SIZE, WORD_BITS, WORD_BYTES
+from tilec.passes.layouts.op_costs import FUNCTIONS, combining_slots, is_approximate, words
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.walk import is_of
 from tilec.records import dataclass
@@ -220,3 +222,22 @@ def _branches(block: ir.Block) -> Iterator[ir.Block]:
                 for inner in region.blocks:
                     yield inner
                     yield from _branches(inner)
+
+
+def passing_of(op: Combining) -> Passing:
+    """What warps pass on to each other where they share what it combines."""
+    sizes = shape(op.inputs[0])
+    columns = prod(sizes) // sizes[op.axis]
+    # Along rows a thread has one, across them as many as it loads at once, of words.
+    each = min(columns, VECTOR_BYTES // WORD_BYTES) if op.axis < len(sizes) - 1 else 1
+    lanes = WARP_SIZE if op.axis < len(sizes) - 1 else 1
+    held = sum(map(words, op.inputs))
+    slots = combining_slots(op) + (held if isinstance(op, tile.ScanOp) else 0)
+    return Passing(columns, each * lanes, each * slots, each * held)
+
+
+def sides_of(store: tile.StoreOp, known: tuple[int, ...] | None) -> tuple[int, ...]:
+    """The sides of what a program stores to an array, one a dimension: of two tiles the larger."""
+    of_tile = dict(zip(store.dims, shape(store.value), strict=True))
+    sides = tuple(of_tile.get(axis, 1) for axis in range(len(shape(store.dst))))
+    return sides if known is None or prod(sides) > prod(known) else known

@@ -19,15 +19,17 @@ from tilec.costs.computing import (
     is_added_up,
     is_used_twice,
     meets_product,
+    passing_of,
     preparing,
+    sides_of,
     source_of,
     waits_for_product,
 )
 from tilec.costs.dot_work import columns_of, flops_of, kind_of, shared_traffic, unit_of
-from tilec.costs.model import LOAD_WARPS, LOADING_REGISTERS
 from tilec.costs.operand_work import Fill, Operand
+from tilec.costs.rotation import have_room
 from tilec.costs.scalar_values import ScalarReader, Scalars
-from tilec.costs.work import LoopWork, Passing, Unit
+from tilec.costs.work import LoopWork, Unit
 from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.demands import demanded
@@ -39,12 +41,11 @@ from tilec.dialects.types import bit_width, element, is_index, is_tile, shape
 from tilec.executable.grid import GridRule, compile_grid
 from tilec.executable.kernel import Parameter
 from tilec.hardware.mma_shapes import WGMMA_M
-from tilec.hardware.sizes import VECTOR_BYTES, WARP_SIZE, WORD_BYTES
+from tilec.hardware.sizes import WORD_BYTES
 from tilec.hardware.target import Target
 from tilec.passes.contract import PassContext, Report
 from tilec.passes.demands.kernels import teams_of
 from tilec.passes.dissolve_windows import dissolve_windows
-from tilec.passes.layouts.op_costs import combining_slots, words
 from tilec.passes.programs.program_relations import differ_in_length, program_axes
 from tilec.passes.programs.shared_loads import why_apart
 from tilec.passes.programs.sum_parts import find_shared, find_sum, parts_that_sum
@@ -53,13 +54,6 @@ from tilec.passes.rewriting.walk import all_ops, blocks_in, find_ops
 from tilec.passes.simplify import simplify
 from tilec.records import dataclass
 from tilec.terms.demands import NUM_WARPS, PARTS, STAGES, SUM_PARTS
-
-COLUMN_LANES = 4
-"""Lanes that share a row of a product's sums, two neighbours each (PTX ISA 9.0, "Register Fragments
-for wgmma"): of a row that is loaded each has a part."""
-BESIDE_SUMS = 20
-"""Registers of a thread for all else where the last products of an iteration rotate. Of 10 tiles of
-gradients of heads of 64 elements all are told right so, with 11 to 20."""
 
 Bounds = tuple[int, int, int]
 """Where scalars have the beginning, the end and the step of a loop."""
@@ -213,17 +207,6 @@ class _Loop:
         """Loads of rows or columns: of fewer elements than the largest tile has."""
         return sum(1 < size < self.largest for size in self.sizes)
 
-    def has_room(self, found: _Found) -> bool:
-        """Whether the last of several products rotate (`passes/dots/rotate_last.py`): there are
-        some, and each thread has registers for what they take beside all sums, and for its columns
-        of the rows that are loaded."""
-        target = found.target
-        taken = (self.sums + self.handed) / (found.warps * WARP_SIZE)
-        taken += self.rows / COLUMN_LANES
-        loading = LOAD_WARPS * WARP_SIZE * LOADING_REGISTERS
-        there = (target.registers_per_sm - loading) // (found.warps * WARP_SIZE)
-        return self.last > 0 and taken + BESIDE_SUMS <= min(there, target.registers_per_thread)
-
     def add_prepared(self, dot: tile.DotOp, unit: Unit) -> None:
         """Notes what makes the operands of a dot, once if others read it, too: who multiplies has
         an lhs in registers, and what else warpgroups read of shared memory a load role computes."""
@@ -291,8 +274,9 @@ def _visit(
     work = loop.work
     # Of warpgroups' products the second of two runs under the next iteration's work, and of more
     # the last ones, if registers hold their operands.
-    by_groups = work.unit is Unit.WARPGROUPS
-    work.is_rotated = loop.products <= 2 or not by_groups or loop.has_room(found)
+    tiles, by_groups = loop.sums + loop.handed, work.unit is Unit.WARPGROUPS
+    fits = loop.last and have_room(tiles, loop.rows, found.warps, found.target)
+    work.is_rotated = loop.products <= 2 or not by_groups or bool(fits)
     sums = loop.sums + (loop.handed if work.is_rotated else 0)
     found.accumulators = max(found.accumulators, sums)
     work.line_bytes = work.global_bytes
@@ -360,20 +344,8 @@ def _combine(view: Combining, loop: _Loop) -> None:
     loop.work.exchanges += needed
     if needed or isinstance(view, tile.ScanOp):
         loop.work.meets = True
-        loop.work.passings += (_passing(view),)
+        loop.work.passings += (passing_of(view),)
     loop.crossed += sizes > (WGMMA_M,) and len(sizes) == 1
-
-
-def _passing(op: Combining) -> Passing:
-    """What warps pass on to each other where they share what it combines."""
-    sizes = shape(op.inputs[0])
-    columns = prod(sizes) // sizes[op.axis]
-    # Along rows a thread has one, across them as many as it loads at once, of words.
-    each = min(columns, VECTOR_BYTES // WORD_BYTES) if op.axis < len(sizes) - 1 else 1
-    lanes = WARP_SIZE if op.axis < len(sizes) - 1 else 1
-    held = sum(map(words, op.inputs))
-    slots = combining_slots(op) + (held if isinstance(op, tile.ScanOp) else 0)
-    return Passing(columns, each * lanes, each * slots, each * held)
 
 
 def _access(view: ArrayOp, loop: _Loop, found: _Found) -> None:
@@ -394,14 +366,7 @@ def _access(view: ArrayOp, loop: _Loop, found: _Found) -> None:
         loop.work.stored_bytes += _bytes(view.tile)
         found.writes |= names
         if isinstance(view, tile.StoreOp):
-            found.stored.update((name, _sides(view, found.stored.get(name))) for name in names)
-
-
-def _sides(store: tile.StoreOp, known: tuple[int, ...] | None) -> tuple[int, ...]:
-    """The sides of what a program stores to an array, one a dimension: of two tiles the larger."""
-    of_tile = dict(zip(store.dims, shape(store.value), strict=True))
-    sides = tuple(of_tile.get(axis, 1) for axis in range(len(shape(store.dst))))
-    return sides if known is None or prod(sides) > prod(known) else known
+            found.stored.update((name, sides_of(view, found.stored.get(name))) for name in names)
 
 
 def _touch(names: set[str], array: ir.Value, found: _Found) -> None:
