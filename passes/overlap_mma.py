@@ -29,9 +29,11 @@ loop's entry.
 
 An accumulator qualifies if it goes through matrix instructions only, from the loop's entry to its
 yield, or through a branch past them, and every buffer they read is a slot that is released: it then
-is one iteration later, when its readers are known to be done. Of several accumulators (gates, the
-real and the imaginary part) an iteration issues all products, then waits for those of the one
-before: {pending = 2 : i32}. So it does of several products that add to one accumulator.
+is one iteration later, when its readers are known to be done. Or threads that multiply fill the
+slots by cp.async (pipeline-loops), and not in the next iteration the one that is read in this.
+Of several accumulators (gates, the real and the imaginary part) an iteration issues all products,
+then waits for those of the one before: {pending = 2 : i32}. So it does of several products that add
+to one accumulator.
 Does not handle: accumulators that anything else touches in the loop, buffers ordered by a sync,
 several accumulators one of which is multiplied from registers or in a branch, one group that reads
 registers which its iteration computes.
@@ -43,7 +45,7 @@ from itertools import pairwise
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op, only_use, only_user, traced, users
+from tilec.dialects.def_use import defining_op, only_use, traced, users
 from tilec.dialects.gpu_tile import (
     ConvertLayoutOp,
     RingReleaseOp,
@@ -56,6 +58,8 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.dialects.tile import TransposeOp
 from tilec.dialects.types import is_tile
+from tilec.passes.analysis.carried_products import links_of
+from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.issue_order import ring_turn
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.control import only_if
@@ -63,7 +67,7 @@ from tilec.passes.rewriting.loops import behind, carried_by, find_loops, is_insi
 from tilec.passes.rewriting.refusals import Refusal, attempt
 from tilec.passes.rewriting.scalars import binary, less
 from tilec.passes.rewriting.values import replace_op, replace_uses
-from tilec.passes.rewriting.walk import find_ops, is_of
+from tilec.passes.rewriting.walk import find_ops
 from tilec.records import dataclass
 
 
@@ -81,6 +85,8 @@ def overlap_mma(module: ir.Module, context: PassContext) -> None:
         chains, refused = attempt(_find_chains, loop)
         if chains:
             why = "slots of the ring it reads are released"
+            if not any(chain.releases for chain in chains):
+                why = "copies behind it fill other slots than the one that it reads"
             groups = _groups_of(chains)
             told = "one group in flight" if groups == 1 else f"{groups} groups in flight"
             context.report.add("matrix instructions", loop, told, why)
@@ -131,7 +137,7 @@ def _find_chains(loop: ir.Operation) -> list[_Chain]:
         # The fence alone reads it, wherever others might, and the way past the products.
         if len(list(argument.uses)) != (1 if block == body else 2):
             continue
-        links = _links(argument, block, last)
+        links = links_of(argument, block, last)
         if links is None:
             continue
         releases = _releases(links[1], body)
@@ -169,41 +175,11 @@ def _passed_by(argument: ir.Value, number: int, body: ir.Block) -> tuple[ir.Bloc
     return (blocks[past.index(False)], result) if alone else None
 
 
-def _links(
-    argument: ir.Value, block: ir.Block, number: int
-) -> tuple[WgmmaFenceOp, list[WgmmaOp], list[tuple[WgmmaWaitOp, WgmmaFenceOp]], WgmmaWaitOp] | None:
-    """The way of a carried value through a block to the operand of this number of its yield."""
-    last = terminator(block)
-    inside = [user for user in users(argument) if user.operation.block == block]
-    if len(inside) != 1 or not is_of(inside[0], WgmmaFenceOp):
-        return None
-    (fence,), multiplies, between = inside, [], []
-    value = fence.result
-    while (user := only_user(value, WgmmaOp, WgmmaWaitOp)) is not None:
-        if user.operation.block != block:
-            return None
-        value = user.result
-        if is_of(user, WgmmaOp):
-            multiplies.append(user)
-            continue
-        following = only_user(value, WgmmaFenceOp)
-        if following is None or user.pending:
-            break
-        between.append((user, following))
-        value = following.result
-    if user is None or not multiplies or user.pending:
-        return None
-    if between and not all(is_buffer(multiply.lhs) for multiply in multiplies):
-        return None
-    use = only_use(user.result)
-    yielded = use is not None and use.owner.operation == last and use.operand_number == number
-    return (fence, multiplies, between, user) if yielded else None
-
-
 def _releases(
     multiplies: list[WgmmaOp], body: ir.Block
 ) -> list[tuple[RingReleaseOp, RingSlotOp | RingWaitOp]]:
-    """The releases of the slots that the instructions read, with their turns."""
+    """The releases of the slots that the instructions read, with their turns, but of those that
+    nobody has to give back."""
     turns: list[RingSlotOp | RingWaitOp] = []
     for multiply in multiplies:
         for operand in (multiply.lhs, multiply.rhs):
@@ -217,7 +193,7 @@ def _releases(
     if _overwrites(multiplies, body):
         raise Refusal("an operand comes from registers that the next iteration overwrites")
     found, block = [], multiplies[0].operation.block
-    for turn in turns:
+    for turn in (turn for turn in turns if block != body or not _is_filled_behind(turn, body)):
         releases = [one for one in users(turn.slot, RingReleaseOp) if one.operation.block == block]
         if len(releases) != 1 or turn.count.owner != body:
             raise Refusal("an operand lies in no ring that is released")
@@ -225,6 +201,22 @@ def _releases(
             raise Refusal("the ring it reads has one slot")
         found.append((releases[0], turn))
     return found
+
+
+def _is_filled_behind(turn: RingSlotOp | RingWaitOp, body: ir.Block) -> bool:
+    """Whether threads copy into the ring of a turn, in each iteration behind its sync, and never
+    into the slot of the turn before: nobody has to give that back."""
+    ahead = [other for other in users(turn.ring, RingSlotOp) if other.operation.block == body]
+    steps = [_distance(other.count, turn.count) for other in ahead if other != turn]
+    made = turn.ring.owner.opview
+    alone = isinstance(turn, RingSlotOp) and not made.releases and not made.fills
+    return alone and all(step is not None and 0 < step < turn.slots - 1 for step in steps)
+
+
+def _distance(count: ir.Value, base: ir.Value) -> int | None:
+    """The number that is added to `base`; None where it is not known."""
+    op = defining_op(count, "arith.addi")
+    return constant_of(op.operands[1]) if op is not None and op.operands[0] == base else None
 
 
 def _overwrites(multiplies: list[WgmmaOp], body: ir.Block) -> bool:

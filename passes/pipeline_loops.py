@@ -26,7 +26,8 @@ After:    for s in 0 .. stages-2:                                     (the prolo
    copy past the last iteration is masked off. A load that its address follows from, of an array
    without bounds, is this iteration's again there, and in the prologue stands in a branch.
 4. The copies stand behind the body's first matrix instructions, which hide the cost of issuing
-   them.
+   them. Where these run by themselves and the loop carries their sum, the ring has one slot more,
+   if there is room: the next iteration's copies do not fill what a product in flight reads.
 
 A demand that cannot be met is an error with the reason; otherwise the report has it.
 Does not handle: addresses that depend on tiles in another layout, scf.while, loops over programs
@@ -59,8 +60,9 @@ from tilec.dialects.gpu_tile.mbarrier import PRODUCTS
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.tile import GatherOp, LoadOp
 from tilec.dialects.types import bit_width, element, shape
-from tilec.hardware.ring_stages import copied_stages
+from tilec.hardware.ring_stages import CTAS, copied_stages
 from tilec.passes.analysis.addresses_ahead import address_ops
+from tilec.passes.analysis.carried_products import carried_product
 from tilec.passes.analysis.divisibility import unbounded_dims
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
@@ -135,7 +137,16 @@ def _pipeline(loop: ir.Operation, context: PassContext) -> None:
             why += " beside the next CTA's"
     context.report.add("pipeline", loop, chosen, why, stages=stages, stage_bytes=bytes_)
     if stages > 1:
-        _Expansion(loop, plan, stages).run()
+        keeps = demanded is None and _keeps_product(loop, stages, bytes_, context)
+        _Expansion(loop, plan, stages, slots=stages + keeps).run()
+
+
+def _keeps_product(loop: ir.Operation, stages: int, bytes_: int, context: PassContext) -> bool:
+    """Whether the ring gets one more slot, from which a product of the iteration before, still in
+    flight, reads (overlap-mma): where as many CTAs fit, or two."""
+    fitting = context.target.shared_bytes // (stages * bytes_)
+    room = context.target.shared_bytes // ((stages + 1) * bytes_) >= min(CTAS, fitting)
+    return room and carried_product(loop) is not None
 
 
 def _is_filled(wait: ir.Operation) -> bool:
@@ -238,10 +249,10 @@ def _copy_places(block: ir.Block) -> list[ir.Operation]:
 class _Expansion:
     """Makes one loop a prologue, a steady loop and a drain."""
 
-    def __init__(self, loop: ir.Operation, plan: _Plan, stages: int) -> None:
-        self.loop, self.plan, self.stages = loop, plan, stages
+    def __init__(self, loop: ir.Operation, plan: _Plan, stages: int, slots: int) -> None:
+        self.loop, self.plan, self.stages, self.slots = loop, plan, stages, slots
         self.lower, self.upper, self.step, *_ = loop.operands
-        self.ring = make_ring(loop, slots=stages)
+        self.ring = make_ring(loop, slots=slots)
         self.buffers: dict[ir.Value, ir.Value] = {}
         self.induction = loop.regions[0].blocks[0].arguments[0]
 
@@ -260,7 +271,7 @@ class _Expansion:
 
     def _make_buffers(self) -> None:
         for alloc in self.plan.allocs:
-            slots = buffer_of(alloc.results[0]).with_slots(self.stages)
+            slots = buffer_of(alloc.results[0]).with_slots(self.slots)
             self.buffers[alloc.results[0]] = AllocOp.build(results=[slots.type()])
 
     def _fill_ahead(self, loop: ir.Operation, count: ir.Value) -> None:
