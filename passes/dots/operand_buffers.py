@@ -17,9 +17,12 @@ from tilec.dialects.def_use import made_by, users
 from tilec.dialects.gpu_tile import BufferStoreOp, ConvertLayoutOp, TransposeViewOp
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
 from tilec.dialects.types import bit_width, element, shape
+from tilec.hardware.layout import Layout
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.passes.contract import PassContext
+from tilec.passes.layouts.maps import run_first
 from tilec.passes.layouts.panels import operand_layout, panel_elements
+from tilec.passes.layouts.runs import register_run
 from tilec.passes.rewriting.buffers import stored
 from tilec.passes.rewriting.loops import innermost_loop, outside_loops
 
@@ -131,13 +134,21 @@ def _contiguous(value: ir.Value, k_dim: int, row: MmaInstruction) -> int:
     no instruction begins inside a panel and ends in another."""
     if bit_width(element(value)) != 16:
         return k_dim
-    layout = layout_of(value)
-    # Neighbours lie in one thread's registers, or in those of the next where vectors are short.
-    firsts = [modes[0] for modes in (layout.values, layout.threads) if modes]
-    runs_along = next((mode.dim for mode in firsts if mode.stride == 1 and mode.size > 1), k_dim)
+    runs_along = _run_dim(layout_of(value), k_dim)
     size, part = shape(value)[runs_along], row.m if k_dim else row.n
     panel = panel_elements(size, element(value))
     if not panel:
         return k_dim
     straddles = runs_along != k_dim and size > part and bool(part % panel and panel % part)
     return k_dim if straddles else runs_along
+
+
+def _run_dim(layout: Layout, k_dim: int) -> int:
+    """The dimension along which neighbours lie in one thread's registers, most of them, or in those
+    of the next where vectors are short; that of k where neither is so."""
+    runs = {dim: register_run(run_first(layout, dim), dim) for dim in (k_dim, 1 - k_dim)}
+    longest = max(runs, key=runs.__getitem__)
+    if runs[longest] > 1:
+        return longest
+    first = layout.threads[0] if layout.threads else None
+    return first.dim if first is not None and first.stride == 1 and first.size > 1 else k_dim
