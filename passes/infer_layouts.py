@@ -43,7 +43,7 @@ from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import Indexed, neighbours_dim, note_runs
 from tilec.passes.analysis.shifted_loads import ShiftedLoad, find_beside, find_shifted
-from tilec.passes.analysis.usual_steps import nearest_dim
+from tilec.passes.analysis.usual_steps import nearest_dim, nearest_stride
 from tilec.passes.analysis.vector_additions import most_added
 from tilec.passes.analysis.vector_width import access_width, contiguous_dim, element_bytes
 from tilec.passes.contract import Level, PassContext, kernel_pass
@@ -121,7 +121,7 @@ def _access(
         if shifted is not None:
             width = shifted.width  # by align-loads
         if contiguous is None and view.dims:
-            strided = max(range(len(view.dims)), key=lambda dim: view.dims[dim])
+            strided = nearest_stride(view, facts)
     return Access(
         op,
         lies,

@@ -17,10 +17,10 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
-from tilec.dialects.tile import Indexed
+from tilec.dialects.tile import Indexed, LoadOp, StoreOp
 from tilec.dialects.types import is_tile, shape
 from tilec.hardware.sizes import SECTOR_BYTES
-from tilec.passes.analysis.divisibility import number_of, static_strides
+from tilec.passes.analysis.divisibility import Divisibility, number_of, static_strides
 from tilec.passes.analysis.row_digits import QUOTIENTS, remainder_of
 from tilec.passes.analysis.vector_width import element_bytes
 
@@ -37,6 +37,20 @@ def nearest_dim(op: Indexed) -> int | None:
     steps = {dim: memory_step(op, dim) for dim in reversed(range(len(sizes))) if sizes[dim] > 1}
     near = {dim: abs(step) for dim, step in steps.items() if step and abs(step) < most}
     return min(near, key=near.__getitem__, default=None)
+
+
+def nearest_stride(op: LoadOp | StoreOp, facts: Divisibility) -> int:
+    """The dimension of a rectangular tile along which elements lie nearest, by what is known: a
+    stride of the launch is no less than what divides it, as what counts rows or planes of many
+    elements is mostly a multiple of more. The one along the array's last where nothing tells."""
+    strides = static_strides(op.array)
+
+    def least(dim: int) -> tuple[int, int]:
+        axis = op.dims[dim]
+        known = strides[axis]
+        return facts.of_array(op.array, "strides", axis) if known is None else known, -axis
+
+    return min(range(len(op.dims)), key=least)
 
 
 def memory_step(op: Indexed, dim: int) -> int | None:

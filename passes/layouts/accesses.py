@@ -23,9 +23,9 @@ class Access:
     `value`: the tile that moves; of a scatter its mask, which lies as it is stored. `contiguous`:
     the tile dimension whose neighbours are neighbours in memory, None where none is known; `width`:
     how many of them one instruction may move. `strided`: where none is known, the dimension that
-    runs along the last of the array's. `is_indexed`: its elements have indices of their own.
-    `depth`: `depth_factor`. `beside`: a dimension, and how far along it other loads are from this
-    one, and this one: a thread that has neighbours along it loads what they share once.
+    elements lie nearest along, for all one knows. `is_indexed`: its elements have indices of their
+    own. `depth`: `depth_factor`. `beside`: a dimension, and how far along it other loads are from
+    this one, and this one: a thread that has neighbours along it loads what they share once.
     """
 
     op: ir.Operation
@@ -70,7 +70,8 @@ class Access:
         the most threads along the contiguous dimension."""
         if not self.shape:
             return blocked_layout((), 0, 1, num_threads)
-        contiguous = len(self.shape) - 1 if self.contiguous is None else self.contiguous
+        near = (self.contiguous, self.strided, len(self.shape) - 1)
+        contiguous = next(dim for dim in near if dim is not None)
         usual = blocked_layout(
             self.shape, contiguous, width or self.width, num_threads, along=along
         )

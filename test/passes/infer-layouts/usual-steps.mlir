@@ -50,3 +50,13 @@ func.func @interleaved(%a: !a, %out: !a) attributes {tile.kernel} {
   "tile.scatter"(%got, %out, %all, %k) {options = {}} : (tensor<64x32xbf16>, !a, tensor<64x32xi1>, !t) -> ()
   return
 }
+
+// Strides that only the launch knows: a multiple of 16 is no less than that.
+// CHECK-LABEL: @strides
+// CHECK: "tile.load"{{.*}} -> tensor<32x64xbf16, #gpu_tile.layout<"T(32,4):(1@0,1@1) V(16):(4@1)">>
+func.func @strides(%w: memref<?x?xbf16, strided<[?, ?]>> {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 1>, strides = array<i32: 1, 16>}}, %out: memref<?x?xbf16, strided<[?, ?]>> {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 1>, strides = array<i32: 1, 16>}}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %x = "tile.load"(%w, %c0, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (memref<?x?xbf16, strided<[?, ?]>>, index, index) -> tensor<32x64xbf16>
+  "tile.store"(%x, %out, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (tensor<32x64xbf16>, memref<?x?xbf16, strided<[?, ?]>>, index, index) -> ()
+  return
+}
