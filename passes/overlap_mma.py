@@ -30,7 +30,7 @@ loop's entry.
 An accumulator qualifies if it goes through matrix instructions only, from the loop's entry to its
 yield, or through a branch past them, and every buffer they read is a slot that is released: it then
 is one iteration later, when its readers are known to be done. Or threads that multiply fill the
-slots by cp.async (pipeline-loops), and not in the next iteration the one that is read in this.
+slots by cp.async, behind the wait (pipeline-loops).
 Of several accumulators (gates, the real and the imaginary part) an iteration issues all products,
 then waits for those of the one before: {pending = 2 : i32}. So it does of several products that add
 to one accumulator.
@@ -41,6 +41,7 @@ registers which its iteration computes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from mlir import ir
@@ -51,6 +52,7 @@ from tilec.dialects.gpu_tile import (
     RingReleaseOp,
     RingSlotOp,
     RingWaitOp,
+    ThreadCopy,
     WgmmaFenceOp,
     WgmmaOp,
     WgmmaWaitOp,
@@ -58,8 +60,7 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.dialects.tile import TransposeOp
 from tilec.dialects.types import is_tile
-from tilec.passes.analysis.carried_products import links_of
-from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.analysis.carried_products import Links, links_of
 from tilec.passes.analysis.issue_order import ring_turn
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.control import only_if
@@ -86,7 +87,7 @@ def overlap_mma(module: ir.Module, context: PassContext) -> None:
         if chains:
             why = "slots of the ring it reads are released"
             if not any(chain.releases for chain in chains):
-                why = "copies behind it fill other slots than the one that it reads"
+                why = "copies into slots that it reads stand behind the wait for it"
             groups = _groups_of(chains)
             told = "one group in flight" if groups == 1 else f"{groups} groups in flight"
             context.report.add("matrix instructions", loop, told, why)
@@ -129,7 +130,7 @@ class _Chain:
 def _find_chains(loop: ir.Operation) -> list[_Chain]:
     """The loop's accumulators in flight."""
     body = loop.regions[0].blocks[0]
-    found: list[_Chain] = []
+    ways: list[tuple[int, ir.Block, Links]] = []
     for number, argument in enumerate(list(body.arguments)[1:]):
         if not is_tile(argument):
             continue
@@ -138,9 +139,12 @@ def _find_chains(loop: ir.Operation) -> list[_Chain]:
         if len(list(argument.uses)) != (1 if block == body else 2):
             continue
         links = links_of(argument, block, last)
-        if links is None:
-            continue
-        releases = _releases(links[1], body)
+        if links is not None:
+            ways.append((number, block, links))
+    found: list[_Chain] = []
+    for number, block, links in ways:
+        waits = [other[-1] for _, beside, other in ways if beside == block]
+        releases = _releases(links[1], waits, body)
         branch = None if block == body else block.owner
         found.append(_Chain(number, branch, *links, releases))
     if len(found) > 1 and not all(_is_plain(chain) for chain in found):
@@ -176,7 +180,7 @@ def _passed_by(argument: ir.Value, number: int, body: ir.Block) -> tuple[ir.Bloc
 
 
 def _releases(
-    multiplies: list[WgmmaOp], body: ir.Block
+    multiplies: list[WgmmaOp], waits: Sequence[WgmmaWaitOp], body: ir.Block
 ) -> list[tuple[RingReleaseOp, RingSlotOp | RingWaitOp]]:
     """The releases of the slots that the instructions read, with their turns, but of those that
     nobody has to give back."""
@@ -193,7 +197,7 @@ def _releases(
     if _overwrites(multiplies, body):
         raise Refusal("an operand comes from registers that the next iteration overwrites")
     found, block = [], multiplies[0].operation.block
-    for turn in (turn for turn in turns if block != body or not _is_filled_behind(turn, body)):
+    for turn in (one for one in turns if block != body or not _is_filled_behind(one, waits)):
         releases = [one for one in users(turn.slot, RingReleaseOp) if one.operation.block == block]
         if len(releases) != 1 or turn.count.owner != body:
             raise Refusal("an operand lies in no ring that is released")
@@ -203,20 +207,14 @@ def _releases(
     return found
 
 
-def _is_filled_behind(turn: RingSlotOp | RingWaitOp, body: ir.Block) -> bool:
-    """Whether threads copy into the ring of a turn, in each iteration behind its sync, and never
-    into the slot of the turn before: nobody has to give that back."""
-    ahead = [other for other in users(turn.ring, RingSlotOp) if other.operation.block == body]
-    steps = [_distance(other.count, turn.count) for other in ahead if other != turn]
-    made = turn.ring.owner.opview
+def _is_filled_behind(turn: RingSlotOp | RingWaitOp, waits: Sequence[WgmmaWaitOp]) -> bool:
+    """Whether threads copy into the ring of a turn, and in each iteration behind its `waits`, the
+    last of which will be that for the products before: nobody has to give back the slot of the
+    turn before, which is read no more there."""
+    made, ops = turn.ring.owner.opview, list(waits[0].operation.block.operations)
+    copies = [ops.index(copy) for copy in ops if isinstance(copy, ThreadCopy)]
     alone = isinstance(turn, RingSlotOp) and not made.releases and not made.fills
-    return alone and all(step is not None and 0 < step < turn.slots - 1 for step in steps)
-
-
-def _distance(count: ir.Value, base: ir.Value) -> int | None:
-    """The number that is added to `base`; None where it is not known."""
-    op = defining_op(count, "arith.addi")
-    return constant_of(op.operands[1]) if op is not None and op.operands[0] == base else None
+    return alone and bool(copies) and min(copies) > max(map(ops.index, waits))
 
 
 def _overwrites(multiplies: list[WgmmaOp], body: ir.Block) -> bool:

@@ -26,8 +26,8 @@ After:    for s in 0 .. stages-2:                                     (the prolo
    copy past the last iteration is masked off. A load that its address follows from, of an array
    without bounds, is this iteration's again there, and in the prologue stands in a branch.
 4. The copies stand behind the body's first matrix instructions, which hide the cost of issuing
-   them. Where these run by themselves and the loop carries their sum, the ring has one slot more,
-   if there is room: the next iteration's copies do not fill what a product in flight reads.
+   them. Where these run by themselves, and the loop carries their sum, behind the wait: there
+   overlap-mma waits for the product before alone, whose slot they fill.
 
 A demand that cannot be met is an error with the reason; otherwise the report has it.
 Does not handle: addresses that depend on tiles in another layout, scf.while, loops over programs
@@ -54,13 +54,14 @@ from tilec.dialects.gpu_tile import (
     RingWaitOp,
     SlotOp,
     ThreadCopy,
+    WgmmaFenceOp,
     WgmmaOp,
 )
 from tilec.dialects.gpu_tile.mbarrier import PRODUCTS
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.tile import GatherOp, LoadOp
 from tilec.dialects.types import bit_width, element, shape
-from tilec.hardware.ring_stages import CTAS, copied_stages
+from tilec.hardware.ring_stages import copied_stages
 from tilec.passes.analysis.addresses_ahead import address_ops
 from tilec.passes.analysis.carried_products import carried_product
 from tilec.passes.analysis.divisibility import unbounded_dims
@@ -137,16 +138,7 @@ def _pipeline(loop: ir.Operation, context: PassContext) -> None:
             why += " beside the next CTA's"
     context.report.add("pipeline", loop, chosen, why, stages=stages, stage_bytes=bytes_)
     if stages > 1:
-        keeps = demanded is None and _keeps_product(loop, stages, bytes_, context)
-        _Expansion(loop, plan, stages, slots=stages + keeps).run()
-
-
-def _keeps_product(loop: ir.Operation, stages: int, bytes_: int, context: PassContext) -> bool:
-    """Whether the ring gets one more slot, from which a product of the iteration before, still in
-    flight, reads (overlap-mma): where as many CTAs fit, or two."""
-    fitting = context.target.shared_bytes // (stages * bytes_)
-    room = context.target.shared_bytes // ((stages + 1) * bytes_) >= min(CTAS, fitting)
-    return room and carried_product(loop) is not None
+        _Expansion(loop, plan, stages).run()
 
 
 def _is_filled(wait: ir.Operation) -> bool:
@@ -167,6 +159,7 @@ def _accumulators(loop: ir.Operation) -> int:
     carries from iteration to iteration, all together, or the largest."""
     body = loop.regions[0].blocks[0]
     sums = [product.acc for product in of_kind(body.operations, MmaOp)]
+    sums += [product.acc for product in of_kind(body.operations, WgmmaFenceOp)]
     carried = [acc for acc in sums if acc.owner == body]
     return max([sum(map(_registers, carried)), *map(_registers, sums)], default=0)
 
@@ -232,14 +225,16 @@ def _clone_where(exists: ir.Value, op: ir.Operation, mapped: dict[ir.Value, ir.V
     mapped.update(zip(op.results, made, strict=True))
 
 
-def _copy_places(block: ir.Block) -> list[ir.Operation]:
-    """The ops in front of which a loop body's copies may stand: behind each of its matrix
+def _copy_places(loop: ir.Operation) -> list[ir.Operation]:
+    """The ops in front of which a loop's copies may stand: behind each of its matrix
     multiplications but the last, whose time is for the next iteration's first reads; behind the
-    first that runs by itself; behind its wait and slots where it has none."""
-    ops = [view.operation for view in block.operations]
-    issued = next((i for i, op in enumerate(ops) if is_of(op, WgmmaOp)), None)
+    first that runs by itself, or the wait for it where it may be in flight; behind its wait and
+    slots where it has none."""
+    ops = [view.operation for view in loop.regions[0].blocks[0].operations]
+    issued = next((op for op in ops if is_of(op, WgmmaOp)), None)
     if issued is not None:
-        return [ops[issued + 1]]
+        carried = carried_product(loop)
+        return [behind(issued if carried is None else carried[-1].operation)]
     products = [i for i, op in enumerate(ops) if is_of(op, MmaOp)]
     if not products:
         products = [max(i for i, op in enumerate(ops) if is_of(op, CpAsyncWaitOp, SlotOp))]
@@ -249,10 +244,10 @@ def _copy_places(block: ir.Block) -> list[ir.Operation]:
 class _Expansion:
     """Makes one loop a prologue, a steady loop and a drain."""
 
-    def __init__(self, loop: ir.Operation, plan: _Plan, stages: int, slots: int) -> None:
-        self.loop, self.plan, self.stages, self.slots = loop, plan, stages, slots
+    def __init__(self, loop: ir.Operation, plan: _Plan, stages: int) -> None:
+        self.loop, self.plan, self.stages = loop, plan, stages
         self.lower, self.upper, self.step, *_ = loop.operands
-        self.ring = make_ring(loop, slots=slots)
+        self.ring = make_ring(loop, slots=stages)
         self.buffers: dict[ir.Value, ir.Value] = {}
         self.induction = loop.regions[0].blocks[0].arguments[0]
 
@@ -271,7 +266,7 @@ class _Expansion:
 
     def _make_buffers(self) -> None:
         for alloc in self.plan.allocs:
-            slots = buffer_of(alloc.results[0]).with_slots(self.slots)
+            slots = buffer_of(alloc.results[0]).with_slots(self.stages)
             self.buffers[alloc.results[0]] = AllocOp.build(results=[slots.type()])
 
     def _fill_ahead(self, loop: ir.Operation, count: ir.Value) -> None:
@@ -284,7 +279,7 @@ class _Expansion:
         with ir.InsertionPoint.at_block_begin(block), loop.location:
             CpAsyncWaitOp.build(pending=self.stages - 2)
             self._read_slots(RingSlotOp.build(self.ring, count))
-        places = _copy_places(block)
+        places = _copy_places(loop)
         self.induction = block.arguments[0]
         with ir.InsertionPoint(places[0]), loop.location:
             ahead = binary("arith.addi", count, self.stages - 1)

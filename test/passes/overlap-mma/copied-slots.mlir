@@ -1,5 +1,5 @@
-// Slots that the multiplying threads fill by cp.async: the product stays in flight, and copies behind it
-// fill another slot than the one that it reads.
+// Slots that the multiplying threads fill by cp.async, behind the wait: the product stays in flight,
+// and copies fill the slot of the one before.
 // RUN: tilec opt %s --passes select-mma,infer-layouts,stage-operands,insert-async-copies,pipeline-loops,split-conversions,specialize-warps,overlap-mma --target sm_90a --num-warps 4 | filecheck %s
 
 !m = memref<?x?xbf16, strided<[?, 1]>>
@@ -9,12 +9,12 @@
 !c = tensor<64x64xf32>
 
 // CHECK-LABEL: @rows
-// CHECK: "gpu_tile.make_ring"() {fills = 0 : i32, options = {}, releases = 0 : i32, slots = 5 : i32}
+// CHECK: "gpu_tile.make_ring"() {fills = 0 : i32, options = {}, releases = 0 : i32, slots = 4 : i32}
 // CHECK: scf.for
 // CHECK: "gpu_tile.cp_async_wait"() {pending = 2 : i32}
 // CHECK: %[[NEXT:.*]] = "gpu_tile.wgmma"
-// CHECK-COUNT-2: "gpu_tile.cp_async_gather"
 // CHECK: "gpu_tile.wgmma_wait"(%[[NEXT]]) {pending = 1 : i32}
+// CHECK-COUNT-2: "gpu_tile.cp_async_gather"
 // CHECK-NOT: gpu_tile.ring_release
 func.func @rows(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                 %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
