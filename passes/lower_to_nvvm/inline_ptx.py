@@ -14,12 +14,14 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import is_float, is_index, is_tile, number_type, shape
-from tilec.passes.lower_to_nvvm.access import inline_asm
+from tilec.hardware.sizes import WORD_BITS
+from tilec.passes.lower_to_nvvm.access import inline_asm, vector_of
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.rewriting.control import either
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.scalars import both, create, resized
 
+HALF = WORD_BITS // 2
 _WIDTH = {"h": 16, "r": 32, "l": 64, "f": 32, "d": 64}
 """Bits of each constraint's register."""
 
@@ -84,7 +86,11 @@ def _run(
     ]
     constraints = [c.strip() for c in op.constraints.split(",") if c.strip()]
     results = inline_asm(op.text, constraints, operands, registers[:count], pure=op.pure)
-    return [_from_register(r, type_) for r, type_ in zip(results, types, strict=True)]
+    found = [_from_register(r, type_) for r, type_ in zip(results, types, strict=True)]
+    for two in zip(found[::2], found[1::2], strict=False):
+        if two[0].type == two[1].type and is_float(two[0].type) and two[0].type.width == HALF:
+            state.note_whole(two, vector_of(two, state))  # mostly a word that the text takes apart
+    return found
 
 
 def _register_type(letter: str) -> ir.Type:

@@ -26,9 +26,12 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects.def_use import defining_op
-from tilec.dialects.types import bit_width, element, is_tile
+from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import number_of
+from tilec.passes.layouts.maps import register_permutation, run_first
+from tilec.passes.layouts.runs import register_run
 from tilec.passes.lower_to_nvvm.access import call_intrinsic, elements_of, vector_of
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.scalars import as_signed, binary, create
@@ -86,17 +89,54 @@ def _by_pairs(op: ir.Operation, state: Lowering) -> bool:
     columns = [state.registers(operand) for operand in op.operands]
     if len(columns[0]) != len(columns[1]) or len(columns[0]) % 2:
         return False
-    pairs = list(zip(*(_groups(column, 2) for column in columns), strict=True))
-    if not all(any(_is_whole(members, state) for members in operands) for operands in pairs):
+    orders = [order for order in _orders(op.results[0]) if _is_paired(columns, order, state)]
+    if not orders:
         return False
+    order = min(orders, key=lambda order: _packed(columns, order, state))
     type_ = ir.VectorType.get([2], element(op.results[0]))
     attributes = dict(op.attributes.items())
-    found = []
-    for operands in pairs:
-        vectors = [_pair(members, type_, state) for members in operands]
-        found += apart(create(op.name, vectors, type_, **attributes), type_, state)
-    state.values[op.results[0]] = found
+    found: dict[int, ir.Value] = {}
+    for numbers in _twos_of(order):
+        vectors = [_pair(_members(column, numbers), type_, state) for column in columns]
+        whole = create(op.name, vectors, type_, **attributes)
+        found.update(zip(numbers, apart(whole, type_, state), strict=True))
+    state.values[op.results[0]] = [found[number] for number in range(len(order))]
     return True
+
+
+def _orders(tile: ir.Value) -> list[Sequence[int]]:
+    """The orders in which a thread's registers may be paired: as they are, and its neighbours along
+    a dimension one behind the other, as they come out of words and go to buffers."""
+    layout, sizes = layout_of(tile), shape(tile)
+    found: list[Sequence[int]] = [range(layout.num_values)]
+    for dim in range(len(sizes)):
+        neighbours = run_first(layout, dim)
+        if register_run(neighbours, dim) > 1 and neighbours != layout:
+            order = register_permutation(layout, neighbours, sizes)
+            found += [] if order is None or len(set(order)) < len(order) else [order]
+    return found
+
+
+def _is_paired(columns: Sequence[Words], order: Sequence[int], state: Lowering) -> bool:
+    """Whether of each operation's pairs one is there already."""
+    return all(
+        any(_is_whole(_members(column, numbers), state) for column in columns)
+        for numbers in _twos_of(order)
+    )
+
+
+def _packed(columns: Sequence[Words], order: Sequence[int], state: Lowering) -> int:
+    """The words that have to be put together."""
+    pairs = {_members(column, two) for column in columns for two in _twos_of(order)}
+    return sum(state.whole(members) is None for members in pairs)
+
+
+def _twos_of(order: Sequence[int]) -> list[tuple[int, int]]:
+    return list(zip(order[::2], order[1::2], strict=True))
+
+
+def _members(column: Words, numbers: tuple[int, int]) -> tuple[ir.Value, ...]:
+    return tuple(column[number] for number in numbers)
 
 
 def _is_whole(members: tuple[ir.Value, ...], state: Lowering) -> bool:
