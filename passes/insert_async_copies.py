@@ -66,7 +66,7 @@ from tilec.passes.copies.tensor_copies import TensorCopy, emit_tensor_copies, pl
 from tilec.passes.demands.loops import STAGES, demands_roles, forbids_roles
 from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.rewriting.free_ops import erase_unused
-from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.rewriting.loops import enclosing_ops, is_program_loop
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.refusals import attempt
 from tilec.passes.rewriting.walk import find_ops, uses_behind
@@ -188,7 +188,10 @@ def _plan_block(
     facts: Divisibility,
     context: PassContext,
 ) -> tuple[list[TensorCopy], list[BufferStoreOp]]:
-    """The tensor copies of a block without a demand, and what else a load role had better fill."""
+    """The tensor copies of a block without a demand, and what else a load role had better fill.
+
+    A role that gathers runs ahead into the next program of a CTA. Where it has none, several CTAs
+    whose threads gather for themselves share a multiprocessor instead."""
     silent = replace(context, report=Report())
     some = _plan_each(loads, facts, silent)
     taken = OpSet(copy.store for copy in some)
@@ -196,11 +199,14 @@ def _plan_block(
     gathers = [g for g in of_kind(block.operations, tile.GatherOp) if g not in walked]
     multiplies = context.target.supports(Feature.TCGEN05)  # in a role of its own, if others copy
     alone = multiplies and gathers and not forbids_roles(function)
-    if alone or (some and (multiplies or context.target.supports(Feature.WGMMA))):
+    beside = some and not multiplies and any(_is_gathered_ahead(g, facts, context) for g in gathers)
+    shared = any(map(is_program_loop, enclosing_ops(block.owner)))
+    by_roles = alone or (some and (multiplies or context.target.supports(Feature.WGMMA)))
+    if by_roles and (shared or not beside):
         rest = worthwhile_fills(function, block, taken, facts, silent)
         if rest:
             return some, rest
-    if some and not multiplies and any(_is_gathered_ahead(g, facts, context) for g in gathers):
+    if beside:
         for load in loads:
             why = "threads that multiply gather rows beside it, several iterations ahead"
             context.report.add("tensor map", load.operation, "no", why)

@@ -69,7 +69,7 @@ func.func @rows(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>
     %tb = "tile.load"(%b, %k, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !b
     %next = "tile.dot"(%ta, %tb, %sum) {options = {}} : (!a, !b, !c) -> !c
     scf.yield %next : !c
-  }
+  } {tile.warp_specialize = true}
   "tile.store"(%acc, %c, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, memref<?x?xf32, strided<[?, 1]>>, index, index) -> ()
   return
 }
