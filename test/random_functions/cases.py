@@ -90,9 +90,15 @@ class Case:
 
 
 def drawn(
-    seed: int, targets: Sequence[str] = TARGETS, data: int = 0, before: Case | None = None
+    seed: int,
+    targets: Sequence[str] = TARGETS,
+    data: int = 0,
+    before: Case | None = None,
+    *,
+    near: bool = False,
 ) -> Case:
-    """A case; the same for the same seed. `data`: other numbers in arrays of the same sizes;
+    """A case; the same for the same seed. `data`: other numbers in arrays of the same sizes, or of
+    sizes `near` them where the compiler chooses tiles, by classes of sizes;
     `before`: whose target, sizes and dtype it has, its K being as long as the other's M."""
     rng = random.Random(seed)
     dtype = before.kernel.dtype if before else None
@@ -111,6 +117,8 @@ def drawn(
         sizes |= {**sizes, **before.sizes, "K": before.sizes["M"]}
         if before.kernel.rule:
             sizes["N"] = before.sizes["K"]
+    if near and data and kernel.rule and "N" not in kernel.constants:
+        sizes = _near(random.Random(f"near {seed} {data}"), sizes)
     blocks = kernel.blocks or blocks_of_rows(kernel)
     counts = {axis: -(-sizes[axis] // blocks[axis]) for axis in sizes if axis in blocks}
     width = max(8, -(-sizes["K"] // 8) * 8)
@@ -225,6 +233,14 @@ def _sizes_of_products(rng: random.Random) -> dict[str, int]:
     if found["M"] * found["N"] * found["K"] > MOST_MULTIPLIED:
         found["K"] = MOST_MULTIPLIED / (found["M"] * found["N"])
     return {axis: max(1, round(length / step)) * step for axis, length in found.items()}
+
+
+def _near(rng: random.Random, sizes: dict[str, int]) -> dict[str, int]:
+    """The sizes with another along one axis, by up to a sixteenth, as whole 16 as it was."""
+    axis = rng.choice(list(sizes))
+    other = round(sizes[axis] * rng.uniform(15 / 16, 17 / 16)) + rng.choice((-1, 0, 1))
+    step = 16 if sizes[axis] % 16 == 0 else 1
+    return {**sizes, axis: max(0, other) // step * step}
 
 
 def _elements(

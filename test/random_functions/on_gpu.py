@@ -103,13 +103,19 @@ def launched(number: int, launch: Callable[[], object]) -> bool:
 def outcome(case: Case, seed: int, launches: int, folder: Path) -> str:
     """ "right", "refused", "rounds", or "WRONG" with what is wrong."""
     kernel = loaded(case.text, folder, f"random_kernel_{len(list(folder.iterdir()))}")
-    numbers = [drawn(seed, (case.target,), data).arguments for data in range(launches)]
-    placed_ones = [tensors_of(dataclasses.replace(case, arguments=each)) for each in numbers]
+    fresh = [
+        dataclasses.replace(
+            drawn(seed, (case.target,), data, near=True),
+            demands=case.demands, in_loops=case.in_loops,
+        )
+        for data in range(launches)
+    ]  # fmt: skip
+    placed_ones = [tensors_of(each) for each in fresh]
     torch.cuda.synchronize()
 
     def launch(data: int, places: Sequence[Placed]) -> None:
         for _ in range(1 + data):
-            case.launch(kernel, places)
+            fresh[data].launch(kernel, places)
 
     done = all(
         launched(data, functools.partial(launch, data, places))
@@ -118,13 +124,12 @@ def outcome(case: Case, seed: int, launches: int, folder: Path) -> str:
     torch.cuda.synchronize()
     if not done:
         return "refused"
-    for data, places in enumerate(placed_ones):
-        case.arguments = numbers[data]
-        expected = expected_of(case, 1 + data)
+    for data, (each, places) in enumerate(zip(fresh, placed_ones, strict=True)):
+        expected = expected_of(each, 1 + data)
         if expected is None:
             return "rounds"
-        if wrong := wrong_on_gpu(case, places, expected):
-            return f"WRONG {wrong}\n{case.text}\n{case.lies}"
+        if wrong := wrong_on_gpu(each, places, expected):
+            return f"WRONG {wrong}\n{each.text}\n{each.sizes} {each.grid} {each.lies}"
     return "right"
 
 
