@@ -142,6 +142,32 @@ def add_atomically(w: Rows) -> None:
     w.line(f"tl.atomic_add({out.name}, ({places},), {w.masked(tile, 'MK')})")
 
 
+def of_whole_rows(w: Rows) -> None:
+    """What asks for all of a row at once: its order, places, scans from its end, its halves."""
+    if w.way != "whole":
+        return
+    tile, (rows, columns) = w.tile(), (w.sides["M"], w.sides["K"])
+    kind = w.rng.randrange(6)
+    if kind == 0:
+        w.made(f"tl.sort({tile.name})", "MK", zero=False)
+    elif kind == 1:
+        value, which = w.rng.choice(w.carried), w.rng.choice(("argmax", "argmin"))
+        w.line(f"{value.name} = {value.name} + tl.{which}({tile.name}, axis=1).to(tl.{w.wide})")
+    elif kind == 2:
+        how = f"1, lambda x, y: tl.maximum(x, y), reverse={w.chance(0.5)}"
+        w.made(f"tl.associative_scan({tile.name}, {how})", "MK", zero=False)
+    elif kind == 3:
+        halves = w.name("h")
+        w.line(f"{halves} = tl.split({tile.name}, 2, axis=1)")
+        w.made(f"tl.cat(({halves}[1], {halves}[0]), axis=1)", "MK", zero=False)
+    elif kind == 4:
+        pairs = f"tl.permute(tl.reshape({tile.name}, ({rows}, {columns} // 2, 2)), (0, 2, 1))"
+        w.made(f"tl.reshape({pairs}, ({rows}, {columns}))", "MK", zero=False)
+    else:
+        value, signs = w.rng.choice(w.carried), f"tl.where({tile.name} > 1, {tile.name} - 3, 1)"
+        w.line(f"{value.name} = {value.name} + tl.prod({signs}, axis=1)")
+
+
 STEPS: list[tuple[Callable[[Rows], None], int]] = [
     (combine, 6),
     (add_up, 6),
@@ -152,6 +178,7 @@ STEPS: list[tuple[Callable[[Rows], None], int]] = [
     (group, 1),
     (change, 1),
     (add_atomically, 2),
+    (of_whole_rows, 3),
 ]
 """How often each is drawn."""
 

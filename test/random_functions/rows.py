@@ -15,7 +15,7 @@ from random_functions.row_steps import steps
 from random_functions.row_writer import DTYPES, Rows, carry
 
 WIDE = ("f32", "f32", "f32", "i32", "f64", "i64")
-WAYS = ("row", "row", "rows", "rows", "columns", "elements", "whole", "bags")
+WAYS = ("row", "row", "rows", "rows", "columns", "elements", "whole", "whole", "bags")
 FAR = ("0", "0", "1", "-3", "4294967296", "-4294967304", "2147483647")
 """Numbers that are added to a place: some lead out of every array, and out of 32 bits."""
 
