@@ -37,6 +37,8 @@ MOST_ELEMENTS = 40_000
 MOST_OF_PRODUCTS = {"M": 500, "N": 500, "K": 4000}
 MOST_MULTIPLIED = 4_000_000
 """In a product."""
+MOST_IN_A_TILE = 8192
+"""Of a row that one warp may have."""
 MOST_PROGRAMS = 40
 """Of it, in NumPy, which runs one behind the other."""
 MOST_BEHIND = 1024
@@ -221,6 +223,8 @@ def _sizes_of_rows(rng: random.Random, kernel: Written) -> dict[str, int]:
         many = rng.choice((0, 1, AUTO_SIDE, 2 * AUTO_SIDE))
     if rng.random() < 0.5:
         many = -(-many // 16) * 16
+    if "N" in kernel.constants:
+        many = min(many, MOST_IN_A_TILE)
     walked, own = (many, few) if rng.random() < 0.7 else (few, many)
     own = min(own, MOST_PROGRAMS * blocks_of_rows(kernel)[kernel.programs[0]])
     return {"M": own, "K": walked} if kernel.programs[0] == "M" else {"M": walked, "K": own}
