@@ -8,7 +8,7 @@ from mlir import ir
 
 from tilec.dialects.def_use import defining_op
 from tilec.passes.rewriting.loops import terminator
-from tilec.passes.rewriting.op_tables import OpSet
+from tilec.passes.rewriting.op_tables import OpSet, address
 from tilec.passes.rewriting.walk import blocks_in, uses_behind
 
 
@@ -18,7 +18,7 @@ def ops_behind(
     """Finds every op that has a part in computing `values`, each once; what loops carry included.
     Where `beyond` refuses an op, nothing that this one reads is followed."""
     values_seen: set[ir.Value] = set()
-    ops_seen = OpSet()
+    ops_seen: set[int] = set()
     todo = list(values)
     while todo:
         value = todo.pop()
@@ -29,9 +29,10 @@ def ops_behind(
         if op is None:
             todo += _behind_argument(ir.BlockArgument(value))
             continue
-        if op in ops_seen:
+        place = address(op)
+        if place in ops_seen:
             continue
-        ops_seen.add(op)
+        ops_seen.add(place)
         yield op
         if not beyond(op):
             continue

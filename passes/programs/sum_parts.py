@@ -74,6 +74,11 @@ def why_whole(function: ir.Operation, target: Target, parts: int) -> str | None:
         return f"{target.name} has no clusters"
     if parts > target.ctas_per_cluster:
         return f"a cluster on {target.name} has {target.ctas_per_cluster} CTAs at most"
+    return _why_no_sum(function, target) or _why_uncut(function, parts)
+
+
+def _why_no_sum(function: ir.Operation, target: Target) -> str | None:
+    """Says why none can sum any number of parts."""
     if not target.sums_in_clusters:
         return f"all warps of a CTA on {target.name} give its tensor memory back together"
     if is_in_line(function) or stripes_of(function) > 1 or teams_of(function) > 1:
@@ -84,20 +89,25 @@ def why_whole(function: ir.Operation, target: Target, parts: int) -> str | None:
     own = merges_of(loop)
     if not own or not all(own):
         return "the loop carries what is no sum from zero, least or greatest in 32 bits or more"
-    seen = _why_seen(function, loop)
-    if seen is not None:
-        return seen
+    return _why_seen(function, loop)
+
+
+def _why_uncut(function: ir.Operation, parts: int) -> str | None:
+    """Says why what is behind the loop does not come in so many stripes."""
+    loop = find_sum(function)
+    assert loop is not None  # else nothing sums
     return attempt(find_cut, list(loop.results), ops_behind(loop), parts)[1] or None
 
 
 def parts_that_sum(function: ir.Operation, target: Target, parts: Sequence[int]) -> list[int]:
     """Of numbers of parts, each a multiple of those before, the ones in which a kernel's products
     can be summed. What comes in so many stripes comes in each divisor of that."""
-    if why_whole(function, target, parts[0]) is not None:
+    if not target.supports(Feature.CLUSTERS) or _why_no_sum(function, target) is not None:
         return []
-    known = (n for n in reversed(parts) if why_whole(function, target, n) is None)
-    most = next(known)
-    return [n for n in parts if n <= most]
+    few = [n for n in parts if n <= target.ctas_per_cluster]
+    while few and _why_uncut(function, few[-1]) is not None:
+        few.pop()
+    return few
 
 
 def ops_behind(loop: ir.Operation) -> list[ir.Operation]:

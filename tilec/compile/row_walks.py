@@ -12,7 +12,7 @@ from tilec.hardware.target import Target
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.loops import find_loops
-from tilec.passes.rewriting.walk import kernels
+from tilec.passes.rewriting.walk import is_of, kernels
 from tilec.passes.rows.stripes import is_kept
 from tilec.records import dataclass
 
@@ -82,7 +82,7 @@ def one_turn_loops(
     """The loops of a kernel that go round once, as their steps hold the whole of these axes; what
     each walks along, and its step."""
     found = []
-    for loop in find_loops(function):
+    for loop in find_loops(function) if held else ():
         walk, step = walk_of(loop), constant_of(loop.operands[2])
         if walk is None or walk.ends is not None or step is None:
             continue
@@ -93,7 +93,7 @@ def one_turn_loops(
 
 def _read_from(bound: ir.Value) -> int | None:
     """The number of the only array that a bound is computed from."""
-    loads = [op.opview for op in ops_behind([bound]) if isinstance(op.opview, LoadOp)]
+    loads = [op.opview for op in ops_behind([bound]) if is_of(op, LoadOp)]
     arrays = {_number(load.src) for load in loads}
     return arrays.pop() if len(arrays) == 1 else None
 

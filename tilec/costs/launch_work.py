@@ -80,7 +80,7 @@ def launch_work(
     together what they share. ValueError where the kernel has no grid rule either.
     """
     parts = parts if program.parts is None else program.parts
-    arguments = [_plain(values[parameter.name]) for parameter in program.parameters]
+    arguments = tuple(_plain(values[parameter.name]) for parameter in program.parameters)
     sizes = _grid_of(program, arguments, grid)
     points = [program.scalars.numbers(Point(arguments, sizes, one)) for one in _some_of(sizes)]
     trips, lengths, guessed = _all_trips(program, points, arguments)

@@ -4,6 +4,7 @@ evaluated for any sizes."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
 from typing import Any
 
 from mlir import ir
@@ -20,7 +21,7 @@ class Point:
     """What the integers depend on. `arguments`: a shape or a number for each argument of the
     kernel. `program`: of `grid`, because loops may be longer in some than in others."""
 
-    arguments: Sequence[Any]
+    arguments: tuple[Any, ...]
     grid: Grid
     program: Grid
 
@@ -42,12 +43,17 @@ class Scalars:
     rules: tuple[_Rule, ...]
     choices: tuple[tuple[int, int, int], ...]
 
-    def numbers(self, point: Point) -> Numbers:
-        """Lists all of them, at a point."""
+    @cached_property
+    def numbers(self) -> Callable[[Point], Numbers]:
+        """Lists all of them, at a point; of a few points remembers them: one call's launches are
+        ranked in parts and in clusters."""
+        return lru_cache(maxsize=8)(self._numbers)
+
+    def _numbers(self, point: Point) -> Numbers:
         found: list[int | None] = []
         for rule in self.rules:
             found.append(rule(point, found))
-        return found
+        return tuple(found)
 
     def skips(self, numbers: Numbers) -> bool:
         """Whether one of two numbers between which only the device chooses is 0."""

@@ -74,6 +74,8 @@ def common_shape(values: Sequence[Any]) -> tuple[int, ...] | None:
     result: tuple[int, ...] = ()
     for value in values:
         shape = shape_of(value)
+        if not shape or shape == result:
+            continue
         rank = max(len(shape), len(result))
         left, right = (1,) * (rank - len(result)) + result, (1,) * (rank - len(shape)) + shape
         for a, b in zip(left, right, strict=True):
