@@ -56,10 +56,12 @@ from tilec.passes.rows.stripes import count_stripes, suits_few
 def spread_rows(function: ir.Operation, context: PassContext) -> None:
     """Spreads rows that one CTA cannot hold over the CTAs of a cluster."""
     rows = find_rows(function)
+    if rows is None:
+        return
     stripes, why = count_stripes(function, context.target, context.num_warps)
-    if suits_few(function, context.target):
+    if suits_few(function, rows, context.target):
         suit_more(function, 1)
-    if rows is None or stripes == stripes_of(function):
+    if stripes == stripes_of(function):
         return
     meet = bool(of_kind(rows.ops, tile.Combining))
     chosen = f"each spread over {stripes} CTAs" + (", a cluster" if meet else "")

@@ -76,11 +76,10 @@ def is_kept(function: ir.Operation, target: Target) -> bool:
     return _words(rows) <= LONGEST_ROW * count_stripes(function, target, 1)[0]
 
 
-def suits_few(function: ir.Operation, target: Target) -> bool:
-    """Whether CTAs had better share a row of a kernel for any number of programs, where these are
-    few."""
-    rows = find_rows(function)
-    if rows is None or programs_per_sm(function) or few_of(function):
+def suits_few(function: ir.Operation, rows: RowKernel, target: Target) -> bool:
+    """Whether CTAs had better share one of the `rows` of a kernel for any number of programs, where
+    these are few."""
+    if programs_per_sm(function) or few_of(function):
         return False
     meets = bool(of_kind(rows.ops, tile.Combining)) and _is_worth(rows, PORTABLE_CTAS)
     return meets and _why_alone(function, rows, 2, target) is None

@@ -38,17 +38,17 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
         warps, why = product_warps(program.products, program.reductions, target)
     else:
         warps, why = _by_rules(program, target.warp_size)
-        if not program.is_crowded and differs_in_crowds(program, target.warp_size):
+        if not program.is_crowded and warps != _warps_in_crowds(program, target.warp_size):
             suit_few(function)
     report.add("warps", function, str(warps), why, num_warps=warps)
     return warps
 
 
-def differs_in_crowds(program: ProgramFacts, lanes: int) -> bool:
-    """Whether launches of many programs want other warps."""
+def _warps_in_crowds(program: ProgramFacts, lanes: int) -> int:
+    """The warps that launches of many programs want."""
     crowded = copy(program)
     crowded.is_crowded = True
-    return _by_rules(program, lanes)[0] != _by_rules(crowded, lanes)[0]
+    return _by_rules(crowded, lanes)[0]
 
 
 def _by_rules(program: ProgramFacts, lanes: int) -> tuple[int, str]:
