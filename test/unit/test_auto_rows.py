@@ -98,7 +98,8 @@ def test_rows_that_memory_begins_take_twice_their_mean(rows: int, elements: int,
     }
     assert taken(segment_sums, {**values, "B": tl.auto})[0] == {"B": tile}
     longer = {**values, "values": array(rows * 400, dtype="f32")}
-    assert taken(segment_sums, {**longer, "B": tl.auto})[0]["B"] in (*SHORT_STREAMED, *STREAMED)
+    steps = (32,) if rows > 10000 else (*SHORT_STREAMED, *STREAMED)  # several at once, of many
+    assert taken(segment_sums, {**longer, "B": tl.auto})[0]["B"] in steps
 
 
 def test_results_of_short_rows_are_right(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -176,3 +176,39 @@ def test_sums_of_many_programs_are_right(monkeypatch: pytest.MonkeyPatch) -> Non
         kernel(x, y, N=64)
         np.testing.assert_allclose(y, x.sum(1, dtype=np.float64), rtol=0, atol=1e-4)
     assert told(kernel.compiled(x, y, N=64)) == ["2 iterations at once"]
+
+
+def test_many_sums_of_rows_by_number_load_two_at_once() -> None:
+    """Also where a thread has several vectors of a row, which come out of L2."""
+    specs = ["table:bf16[?,?:8;?:8,1]", "rows:i32[?,?;?,1]", "y:f32[?,?:8;?:8,1]"]
+    sizes = {"table": (2000, 320), "rows": (30000, 3), "y": (30000, 320)}
+    about = {"target": "sm_90a", "sizes": sizes, "at_most": True}
+    assert told(sum_bags.compile(specs, {"B": 320}, **about)) == ["2 iterations at once"]
+    sizes["rows"], sizes["y"] = (300, 3), (300, 320)
+    assert told(sum_bags.compile(specs, {"B": 320}, **about)) == ["8 iterations ahead"]
+
+
+@tilec.kernel(grid=lambda y: y.shape[0], device="emulator:check")
+def sum_runs(starts: tl.array, values: tl.array, y: tl.array, B: tl.const):
+    """Sums of runs of values, each of which ends where the next begins."""
+    row = tl.program_id(0)
+    first, end = tl.load(starts, row, ()), tl.load(starts, row + 1, ())
+    acc = tl.zeros((B,), tl.f32)
+    for at in tl.range(first, end, B):
+        acc += tl.where(at + tl.arange(B) < end, tl.load(values, at, B), 0.0)
+    tl.store(y, row, tl.sum(acc))
+
+
+def test_short_steps_of_runs_come_four_at_once() -> None:
+    """Runs of none to a dozen steps, from anywhere."""
+    rng = np.random.default_rng(7)
+    counts = rng.integers(0, 400, 60)
+    counts[:5] = 0, 1, 31, 128, 129
+    starts = np.concatenate([[3], 3 + counts.cumsum()]).astype(np.int32)
+    values, y = rng.random(starts[-1], dtype=np.float32), np.full(60, np.nan, np.float32)
+    sum_runs(starts, values, y, B=32)
+    padded = np.concatenate([values, [0]]).astype(np.float64)
+    expected = np.add.reduceat(padded, starts[:-1]) * (counts > 0)
+    np.testing.assert_allclose(y, expected, rtol=1e-5)
+    assert told(sum_runs.compiled(starts, values, y, B=32)) == ["4 iterations at once"]
+    assert not told(sum_runs.compiled(starts, values, y, B=256))

@@ -29,7 +29,13 @@ from typing import Any
 
 from tilec.call.call_class import CallClass
 from tilec.call.constant_roles import MOST_NAMES, Parts, Roles, probe
-from tilec.call.short_rows import LONGEST_AXIS, short_tile, walked_length, whole_tile
+from tilec.call.short_rows import (
+    LONGEST_AXIS,
+    short_step,
+    short_tile,
+    walked_length,
+    whole_tile,
+)
 from tilec.call.tile_choice import Constants
 from tilec.compile.row_walks import HeldAxis
 from tilec.executable.kernel import Parameter
@@ -263,6 +269,14 @@ class AutoConstants:
         if name is None or size is None:
             return None
         return {name: size}, {name: f"{size}: holds a whole row"}
+
+    def short_step(self, call: CallClass) -> tuple[dict[str, int], dict[str, str]] | None:
+        """The same where loops add up rows that memory ends in short steps (`short_step`)."""
+        name = self._walking()
+        size = None if name is None else short_step(self._roles.steps[name], call)
+        if name is None or size is None:
+            return None
+        return {name: size}, {name: f"{size}: steps of rows that end where memory says"}
 
     def whole_row(
         self, call: CallClass

@@ -265,7 +265,11 @@ class AutoTiles:
         return gain * (machine.rates.parts_gain if parts > 1 else 1.0)
 
     def _short(self, call: CallClass, context: Context) -> Tiles | None:
-        """The tile that holds a whole row, where rows are short and the kernel can have it."""
+        """The tile that holds a whole row, where rows are short and the kernel can have it, or that
+        is a short step of rows that are added up."""
+        if self._has_grid and (step := self._usual.short_step(call)) is not None:
+            tiles = Tiles(tuple(step[0].items()), step[1])
+            return tiles if self._can_be(tiles.chosen, context) else None
         found = self._usual.short_row(call) if self._has_grid else None
         if found is None:
             return self._short_of_few(call, context) if self._has_grid else None

@@ -11,6 +11,7 @@ from tilec.dialects.tile import LoadOp, WindowOp
 from tilec.hardware.target import Target
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.copies.iterations_ahead import only_adds
 from tilec.passes.rewriting.loops import find_loops
 from tilec.passes.rewriting.walk import is_of, kernels
 from tilec.passes.rows.stripes import is_kept
@@ -24,12 +25,14 @@ HeldAxis = tuple[int, int, int]
 class Walk:
     """What a loop walks along: an axis of the array that is parameter `number`. `ends`: the number
     of the array that says where rows end, which lie one behind the other along the axis, and
-    `is_chained` whether it says where they begin, too; None where a row is the whole axis."""
+    `is_chained` whether it says where they begin, too; None where a row is the whole axis.
+    `only_adds`: iterations hand on nothing but what they add up."""
 
     number: int
     axis: int
     ends: int | None = None
     is_chained: bool = False
+    only_adds: bool = False
 
 
 def walk_of(loop: ir.Operation) -> Walk | None:
@@ -56,7 +59,7 @@ def walk_of(loop: ir.Operation) -> Walk | None:
         number = _number(array)
         if number is None or first is None:
             return None
-        return Walk(number, axis, end, first == end)
+        return Walk(number, axis, end, first == end, only_adds(loop))
     return None
 
 

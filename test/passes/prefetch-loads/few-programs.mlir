@@ -42,7 +42,7 @@ func.func @few(%x: !line, %y: !line) attributes {tile.kernel, tile.programs_per_
 }
 
 // CHECK-LABEL: func.func @apart(
-// CHECK-SAME: tile.few_programs = 4 : i32
+// CHECK-SAME: tile.few_programs = 8 : i32
 // CHECK: scf.for
 // CHECK-COUNT-4: "tile.load"
 // CHECK-COUNT-4: arith.addf
@@ -66,7 +66,7 @@ func.func @apart(%x: !half, %y: !half) attributes {tile.kernel} {
 // CHECK-COUNT-16: "tile.load"
 // CHECK-COUNT-16: arith.addf
 // CHECK: tile.loads_ahead
-func.func @few_apart(%x: !half, %y: !half) attributes {tile.kernel, tile.programs_per_sm = 4 : i32} {
+func.func @few_apart(%x: !half, %y: !half) attributes {tile.kernel, tile.programs_per_sm = 8 : i32} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %none = arith.constant dense<0.0> : !odd

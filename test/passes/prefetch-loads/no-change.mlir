@@ -8,6 +8,7 @@
 !t = tensor<32xf32, #l>
 !s = !gpu_tile.buffer<tensor<32xf32>, #gpu_tile.shared<"(32):(1)">>
 !large = tensor<2048xf32, #gpu_tile.layout<"T(32):(4@0) V(4,16):(1@0,128@0)">>
+!w = tensor<256xf32, #gpu_tile.layout<"T(32):(1@0) V(8):(32@0)">>
 !line = memref<?xf32, strided<[1]>>
 
 func.func @written(%x: !x) attributes {tile.kernel} {
@@ -75,12 +76,12 @@ func.func @roles(%x: !x, %y: !x) attributes {tile.kernel} {
   return
 }
 
-// Rows of a sparse matrix: memory says where each begins, and where it ends.
+// Rows of a sparse matrix in long steps: memory says where each begins, and where it ends.
 func.func @sparse(%x: !line, %y: !x, %of: memref<?xi32, strided<[1]>>) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %c32 = arith.constant 32 : index
-  %zero = arith.constant dense<0.0> : !t
+  %c256 = arith.constant 256 : index
+  %zero = arith.constant dense<0.0> : !w
   %p = "tile.program_id"() {axis = 0 : i32} : () -> index
   %p1 = arith.addi %p, %c1 : index
   %b = "tile.load"(%of, %p) {dims = array<i32>, padding = 0 : i32, options = {}} : (memref<?xi32, strided<[1]>>, index) -> tensor<i32, #gpu_tile.layout<"T(32):(0) V():()">>
@@ -89,12 +90,12 @@ func.func @sparse(%x: !line, %y: !x, %of: memref<?xi32, strided<[1]>>) attribute
   %e32 = tensor.extract %e[] : tensor<i32, #gpu_tile.layout<"T(32):(0) V():()">>
   %from = arith.index_cast %b32 : i32 to index
   %to = arith.index_cast %e32 : i32 to index
-  %r = scf.for %i = %from to %to step %c32 iter_args(%h = %zero) -> (!t) {
-    %v = "tile.load"(%x, %i) {dims = array<i32: 0>, options = {}, padding = 0.0 : f32} : (!line, index) -> !t
-    %next = arith.addf %h, %v : !t
-    scf.yield %next : !t
+  %r = scf.for %i = %from to %to step %c256 iter_args(%h = %zero) -> (!w) {
+    %v = "tile.load"(%x, %i) {dims = array<i32: 0>, options = {}, padding = 0.0 : f32} : (!line, index) -> !w
+    %next = arith.addf %h, %v : !w
+    scf.yield %next : !w
   }
-  "tile.store"(%r, %y, %p, %c0) {dims = array<i32: 1>, options = {}} : (!t, !x, index, index) -> ()
+  "tile.store"(%r, %y, %p, %c0) {dims = array<i32: 1>, options = {}} : (!w, !x, index, index) -> ()
   return
 }
 
