@@ -41,7 +41,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -51,12 +50,12 @@ from mlir import ir
 from tilec.call.auto_constants import NARROW_SIDES, AutoConstants
 from tilec.call.call_class import CallClass, any_class, size_class
 from tilec.call.covered_sides import covered_lengths, covering, covering_reasons
+from tilec.call.more_warps import with_more_warps
 from tilec.call.ranked_tiles import Ranked, by_engine, parts_of, rank, rank_stream
 from tilec.call.short_rows import FEW_EACH, LONGEST_OF_FEW, ctas_of_few
 from tilec.call.specialization import Specialization
 from tilec.call.streamed_sides import PROMISING, shapes, sizes
 from tilec.call.tile_choice import Constants, Point, Tiles, label_of, tiles_of
-from tilec.compile.product_warps import MOST_WARPS
 from tilec.compile.row_walks import keeps_row
 from tilec.costs.kernel_work import ProgramWork, read_program
 from tilec.costs.launch_work import launch_work, ruled_sizes
@@ -65,7 +64,6 @@ from tilec.costs.work import Work
 from tilec.dialects.context import lent_context
 from tilec.hardware.target import Target
 from tilec.messages.diagnostics import CompileError
-from tilec.terms.demands import CHOSEN_WARPS
 from tilec.terms.tile_sizes import LEAST_DEEP_SLOTS
 
 MOST_TILES = 24
@@ -146,31 +144,10 @@ class AutoTiles:
         by = (predicted.get(point) if call is not None else None for point in points)
         holds = (call is not None and self._holds_rows(point, call) for point in points)
         ranked = [tiles_of(*one) for one in zip(points, whys, by, holds, strict=True)]
-        ranked = [*self._with_more_warps(ranked), *halved]
+        ranked = [*with_more_warps(ranked, self._programs), *halved]
         ahead = (self._whole, self._short, self._covered)
         found = [] if call is None else [find(call, context) for find in ahead]
         return [*(tiles for tiles in found if tiles is not None), *ranked]
-
-    def _with_more_warps(self, ranked: Iterable[Tiles]) -> Iterator[Tiles]:
-        """Yields candidates, behind each whose products have few warps the same by twice as many,
-        of which each has half of the sums: it is next where registers do not suffice."""
-        for tiles in ranked:
-            yield tiles
-            program = self._programs.get(tiles.chosen)
-            if program is None or tiles.warps is not None or not self._may_have_more(program):
-                continue
-            warps = 2 * program.warps
-            why = f"{warps}: the registers of {program.warps} do not suffice"
-            yield replace(tiles, warps=warps, reasons={**tiles.reasons, CHOSEN_WARPS: why})
-
-    def _may_have_more(self, program: ProgramWork) -> bool:
-        """Whether sums are a large part of a thread's registers, and no product waits for another,
-        whose rows twice as many warps would have to hand to each other."""
-        sums = program.accumulators // (program.warps * self._target.warp_size)
-        waits = any(body.work.waiting_products for body in program.bodies)
-        is_large = 4 * sums >= self._target.registers_per_thread
-        is_open = program.may_have_more and program.teams == 1 and program.warps < MOST_WARPS
-        return is_open and is_large and not waits
 
     def _whole(self, call: CallClass, context: Context) -> Tiles | None:
         """The tile that keeps a whole row, where that spares reading it again, or CTAs share it."""

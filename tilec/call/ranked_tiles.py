@@ -92,7 +92,8 @@ def rank_stream(
         return None
     each = [n for n in WARPS if LEAST_EACH <= work.elements // (WARP_SIZE * n) <= MOST_EACH]
     fits = [n for n in each if _has_registers(replace(work, warps=n), machine)]
-    warps = [program.warps] if is_usual or program.has_warps else [program.warps, *fits]
+    is_fixed = is_usual or program.demands_warps or program.accumulators > 0
+    warps = [program.warps] if is_fixed else [program.warps, *fits]
     us = {n: stream_us(replace(work, warps=n), machine) for n in warps}
     first = min(us, key=lambda n: us[n])
     doubt = 1.0 if is_usual else rates.gain

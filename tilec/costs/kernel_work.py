@@ -82,8 +82,7 @@ class ProgramWork:
     the largest tile that a program stores there, one a dimension. `summed`: the number of the loop
     that CTAs share, by how many parts they may sum, empty where they may not; `sums`: 32-bit
     registers of each tile that they add up; `parts`: as many as the author demands, None where that
-    is open; `has_warps`: whether the author demands so many warps, or products need them, and
-    `may_have_more`: whether products may have more, which the author leaves open.
+    is open; `demands_warps`: whether so many warps are what the author demands.
     `may_share`: whether clusters may load together what they share; `in_pairs`: whether long
     programs go with short ones, where a CTA has several (`passes/schedule_programs.py`)."""
 
@@ -107,8 +106,7 @@ class ProgramWork:
     summed: Mapping[int, int]
     sums: tuple[int, ...]
     parts: int | None
-    has_warps: bool
-    may_have_more: bool
+    demands_warps: bool
     may_share: bool
     in_pairs: bool
 
@@ -157,8 +155,7 @@ def read_program(
             {parts: found.numbers[loop] for parts, loop in shared.items()},
             tuple(_words(value) for value in outermost.results) if outermost and shared else (),
             demanded(function, SUM_PARTS),
-            demanded(function, NUM_WARPS) is not None or found.accumulators > 0,
-            demanded(function, NUM_WARPS) is None and found.accumulators > 0,
+            demanded(function, NUM_WARPS) is not None,
             why_apart(function, target) is None,
             differ_in_length(function),
         )
