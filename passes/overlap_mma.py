@@ -31,17 +31,12 @@ An accumulator qualifies if it goes through matrix instructions only, from the l
 yield, or through a branch past them, and every buffer they read is a slot that is released: it then
 is one iteration later, when its readers are known to be done. Or threads that multiply fill the
 slots by cp.async, behind the wait (pipeline-loops).
-Of several accumulators (gates, the real and the imaginary part) an iteration issues all products,
-then waits for those of the one before: {pending = 2 : i32}. So it does of several products that add
-to one accumulator.
 Does not handle: accumulators that anything else touches in the loop, buffers ordered by a sync,
-several accumulators one of which is multiplied from registers or in a branch, one group that reads
-registers which its iteration computes.
+loops with several such accumulators, one group that reads registers which its iteration computes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 
 from mlir import ir
@@ -60,7 +55,7 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.dialects.tile import TransposeOp
 from tilec.dialects.types import is_tile
-from tilec.passes.analysis.carried_products import Links, links_of
+from tilec.passes.analysis.carried_products import links_of
 from tilec.passes.analysis.issue_order import ring_turn
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.control import only_if
@@ -83,15 +78,13 @@ from tilec.records import dataclass
 def overlap_mma(module: ir.Module, context: PassContext) -> None:
     """Keeps one group of warpgroup instructions in flight across the back edge of loops."""
     for loop in find_loops(module):
-        chains, refused = attempt(_find_chains, loop)
-        if chains:
+        chain, refused = attempt(_find_chain, loop)
+        if chain is not None:
             why = "slots of the ring it reads are released"
-            if not any(chain.releases for chain in chains):
+            if not chain.releases:
                 why = "copies into slots that it reads stand behind the wait for it"
-            groups = _groups_of(chains)
-            told = "one group in flight" if groups == 1 else f"{groups} groups in flight"
-            context.report.add("matrix instructions", loop, told, why)
-            _overlap(loop, chains)
+            context.report.add("matrix instructions", loop, "one group in flight", why)
+            _overlap(loop, chain)
         elif refused:
             context.report.add("matrix instructions", loop, "finished in each iteration", refused)
         elif _skips_products(loop):
@@ -115,22 +108,21 @@ class _Chain:
     """The way of one accumulator through an iteration. `number`: that of the loop-carried value.
 
     `releases`: of the slots that its instructions read, with their turns. `branch`: the scf.if that
-    they stand in, if they do. `between`: waits, each with the fence behind it, between two of them.
+    they stand in, if they do.
     """
 
     number: int
     branch: ir.Operation | None
     fence: WgmmaFenceOp
     multiplies: list[WgmmaOp]
-    between: list[tuple[WgmmaWaitOp, WgmmaFenceOp]]
     wait: WgmmaWaitOp
     releases: list[tuple[RingReleaseOp, RingSlotOp | RingWaitOp]]
 
 
-def _find_chains(loop: ir.Operation) -> list[_Chain]:
-    """The loop's accumulators in flight."""
+def _find_chain(loop: ir.Operation) -> _Chain | None:
+    """The loop's accumulator in flight; None without candidates."""
     body = loop.regions[0].blocks[0]
-    ways: list[tuple[int, ir.Block, Links]] = []
+    found: list[_Chain] = []
     for number, argument in enumerate(list(body.arguments)[1:]):
         if not is_tile(argument):
             continue
@@ -139,30 +131,15 @@ def _find_chains(loop: ir.Operation) -> list[_Chain]:
         if len(list(argument.uses)) != (1 if block == body else 2):
             continue
         links = links_of(argument, block, last)
-        if links is not None:
-            ways.append((number, block, links))
-    found: list[_Chain] = []
-    for number, block, links in ways:
-        waits = [other[-1] for _, beside, other in ways if beside == block]
-        releases = _releases(links[1], waits, body)
+        if links is None:
+            continue
+        fence, multiplies, wait = links
+        releases = _releases(multiplies, wait, body)
         branch = None if block == body else block.owner
-        found.append(_Chain(number, branch, *links, releases))
-    if len(found) > 1 and not all(_is_plain(chain) for chain in found):
-        raise Refusal("several accumulators, and operands in registers, or a branch around them")
-    return found
-
-
-def _is_plain(chain: _Chain) -> bool:
-    """Whether products read shared memory alone, in all iterations."""
-    return chain.branch is None and all(is_buffer(one.lhs) for one in chain.multiplies)
-
-
-def _groups_of(chains: list[_Chain]) -> int:
-    """How many groups an iteration leaves in flight: its own, but of those that read registers,
-    which each write again, the last alone."""
-    if not all(_is_plain(chain) for chain in chains):
-        return 1
-    return sum(len(chain.multiplies) for chain in chains)
+        found.append(_Chain(number, branch, fence, multiplies, wait, releases))
+    if len(found) > 1:
+        raise Refusal("several accumulators are in flight")
+    return found[0] if found else None
 
 
 def _passed_by(argument: ir.Value, number: int, body: ir.Block) -> tuple[ir.Block, int] | None:
@@ -180,7 +157,7 @@ def _passed_by(argument: ir.Value, number: int, body: ir.Block) -> tuple[ir.Bloc
 
 
 def _releases(
-    multiplies: list[WgmmaOp], waits: Sequence[WgmmaWaitOp], body: ir.Block
+    multiplies: list[WgmmaOp], wait: WgmmaWaitOp, body: ir.Block
 ) -> list[tuple[RingReleaseOp, RingSlotOp | RingWaitOp]]:
     """The releases of the slots that the instructions read, with their turns, but of those that
     nobody has to give back."""
@@ -197,7 +174,7 @@ def _releases(
     if _overwrites(multiplies, body):
         raise Refusal("an operand comes from registers that the next iteration overwrites")
     found, block = [], multiplies[0].operation.block
-    for turn in (one for one in turns if block != body or not _is_filled_behind(one, waits)):
+    for turn in (one for one in turns if block != body or not _is_filled_behind(one, wait)):
         releases = [one for one in users(turn.slot, RingReleaseOp) if one.operation.block == block]
         if len(releases) != 1 or turn.count.owner != body:
             raise Refusal("an operand lies in no ring that is released")
@@ -207,14 +184,13 @@ def _releases(
     return found
 
 
-def _is_filled_behind(turn: RingSlotOp | RingWaitOp, waits: Sequence[WgmmaWaitOp]) -> bool:
-    """Whether threads copy into the ring of a turn, and in each iteration behind its `waits`, the
-    last of which will be that for the products before: nobody has to give back the slot of the
-    turn before, which is read no more there."""
-    made, ops = turn.ring.owner.opview, list(waits[0].operation.block.operations)
+def _is_filled_behind(turn: RingSlotOp | RingWaitOp, wait: WgmmaWaitOp) -> bool:
+    """Whether threads copy into the ring of a turn, and in each iteration behind its `wait`: nobody
+    has to give back the slot of the turn before, which is read no more there."""
+    made, ops = turn.ring.owner.opview, list(wait.operation.block.operations)
     copies = [ops.index(copy) for copy in ops if isinstance(copy, ThreadCopy)]
     alone = isinstance(turn, RingSlotOp) and not made.releases and not made.fills
-    return alone and bool(copies) and min(copies) > max(map(ops.index, waits))
+    return alone and bool(copies) and min(copies) > ops.index(wait)
 
 
 def _overwrites(multiplies: list[WgmmaOp], body: ir.Block) -> bool:
@@ -231,71 +207,31 @@ def _overwrites(multiplies: list[WgmmaOp], body: ir.Block) -> bool:
     return made in ops[: ops.index(multiplies[0].operation)]
 
 
-def _overlap(loop: ir.Operation, chains: list[_Chain]) -> None:
-    inits = [loop.operands[3 + chain.number] for chain in chains]
-    for chain, init in zip(chains, inits, strict=True):
-        with ir.InsertionPoint(loop), chain.fence.operation.location:
-            started = WgmmaFenceOp.build(init)
-        _carry_pending(loop, chain, started)
-    flying = _wait_for_earlier(chains)
+def _overlap(loop: ir.Operation, chain: _Chain) -> None:
+    init = loop.operands[3 + chain.number]
+    with ir.InsertionPoint(loop), chain.fence.operation.location:
+        started = WgmmaFenceOp.build(init)
+    _carry_pending(loop, chain, started)
+    with ir.InsertionPoint(chain.wait.operation), chain.wait.operation.location:
+        flying = WgmmaWaitOp.build(chain.wait.acc, results=[chain.wait.acc.type], pending=1)
+    replace_op(chain.wait, flying)
+    if chain.branch is not None:
+        _give_pending(chain.branch)
     following = behind(loop)
-    for chain, init in zip(chains, inits, strict=True):
-        if chain.branch is not None:
-            _give_pending(chain.branch)
-        result = loop.results[chain.number]
-        with ir.InsertionPoint(following), loop.location:
-            done = WgmmaWaitOp.build(result, results=[init.type], pending=0)
-        uses = [use for use in result.uses if use.owner.operation != done.owner.operation]
-        replace_uses(uses, done)
-    waited = _wait_between(chains[0].multiplies)
-    for release, turn, chain in _all_releases(chains):
+    with ir.InsertionPoint(following), loop.location:
+        done = WgmmaWaitOp.build(loop.results[chain.number], results=[init.type], pending=0)
+    uses = [u for u in loop.results[chain.number].uses if u.owner.operation != done.owner.operation]
+    replace_uses(uses, done)
+    waited = _wait_between(chain.multiplies)
+    for release, turn in chain.releases:
         count = ir.BlockArgument(turn.count).arg_number - 1
-        place = _later(release.operation, behind(flying if waited is None else waited), waited)
+        place = release.operation if waited is None else behind(waited)
         with ir.InsertionPoint(place), release.operation.location:
             _release_before(release, turn.count, _has_run(loop, turn.count, chain))
         with ir.InsertionPoint(following), release.operation.location:
             reached = loop.results[count]
             _release_before(release, reached, _has_run(loop, reached, chain))
         release.operation.erase()
-
-
-def _wait_for_earlier(chains: list[_Chain]) -> ir.Operation:
-    """Has an iteration wait, behind its last product, for those of the one before. Gives the
-    wait."""
-    ops = [view.operation for view in chains[0].wait.operation.block.operations]
-    *others, last = sorted(chains, key=lambda chain: ops.index(chain.wait.operation))
-    groups = _groups_of(chains)
-    for chain in chains:
-        for wait, fence in chain.between:
-            replace_op(fence, wait.acc)
-            wait.operation.erase()
-    for chain in others:
-        replace_op(chain.wait, chain.wait.acc)
-    with ir.InsertionPoint(last.wait.operation), last.wait.operation.location:
-        flying = WgmmaWaitOp.build(last.wait.acc, results=[last.wait.acc.type], pending=groups)
-    replace_op(last.wait, flying)
-    return flying.owner.operation
-
-
-def _all_releases(
-    chains: list[_Chain],
-) -> list[tuple[RingReleaseOp, RingSlotOp | RingWaitOp, _Chain]]:
-    """The releases of the slots that products read, each once."""
-    found: list[tuple[RingReleaseOp, RingSlotOp | RingWaitOp, _Chain]] = []
-    for chain in chains:
-        found += [(*one, chain) for one in chain.releases if one[0] not in [x[0] for x in found]]
-    return found
-
-
-def _later(
-    release: ir.Operation, behind_wait: ir.Operation, waited: ir.Operation | None
-) -> ir.Operation:
-    """The op in front of which a slot of the turn before is released: where this turn's is, but
-    behind the wait for its readers, or right behind the first of several (`waited`)."""
-    if waited is not None:
-        return behind_wait
-    ops = [view.operation for view in release.block.operations]
-    return max(release, behind_wait, key=ops.index)
 
 
 def _carry_pending(loop: ir.Operation, chain: _Chain, started: ir.Value) -> None:

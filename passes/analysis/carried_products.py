@@ -7,14 +7,11 @@ from mlir import ir
 
 from tilec.dialects.def_use import only_use, only_user, users
 from tilec.dialects.gpu_tile import WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
-from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.dialects.types import is_tile
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.walk import is_of
 
-Waits = list[tuple[WgmmaWaitOp, WgmmaFenceOp]]
-Links = tuple[WgmmaFenceOp, list[WgmmaOp], Waits, WgmmaWaitOp]
-"""A fence, products, waits between two of these with the fences behind them, and the last wait."""
+Links = tuple[WgmmaFenceOp, list[WgmmaOp], WgmmaWaitOp]
 
 
 def carried_product(loop: ir.Operation) -> Links | None:
@@ -33,24 +30,14 @@ def links_of(argument: ir.Value, block: ir.Block, number: int) -> Links | None:
     inside = [user for user in users(argument) if user.operation.block == block]
     if len(inside) != 1 or not is_of(inside[0], WgmmaFenceOp):
         return None
-    (fence,), multiplies, between = inside, [], []
+    (fence,), multiplies = inside, []
     value = fence.result
-    while (user := only_user(value, WgmmaOp, WgmmaWaitOp)) is not None:
-        if user.operation.block != block:
-            return None
+    while (user := only_user(value, WgmmaOp)) is not None and user.operation.block == block:
+        multiplies.append(user)
         value = user.result
-        if is_of(user, WgmmaOp):
-            multiplies.append(user)
-            continue
-        following = only_user(value, WgmmaFenceOp)
-        if following is None or user.pending:
-            break
-        between.append((user, following))
-        value = following.result
-    if user is None or not multiplies or user.pending:
+    wait = only_user(value, WgmmaWaitOp)
+    if not multiplies or wait is None or wait.pending:
         return None
-    if between and not all(is_buffer(multiply.lhs) for multiply in multiplies):
-        return None
-    use = only_use(user.result)
+    use = only_use(wait.result)
     yielded = use is not None and use.owner.operation == last and use.operand_number == number
-    return (fence, multiplies, between, user) if yielded else None
+    return (fence, multiplies, wait) if yielded else None

@@ -116,7 +116,8 @@ def test_several_accumulators(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.zeros((128, 128), BF16)
     compiled = gated.on("emulator").compiled(x, x, x, x)
     assert decisions(compiled, "matrix instructions") == [
-        "2 groups in flight (slots of the ring it reads are released)"
+        "finished in each iteration (several accumulators are in flight)",
+        "side by side (sums are waited for where they are read)",
     ]
 
 
