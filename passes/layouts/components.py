@@ -134,8 +134,15 @@ def is_apart(op: ir.Operation) -> bool:
     stores may then lie otherwise, converted, while they stay."""
     if not is_of(op, tile.ScatterOp):
         return False
-    named = (op.opview.mask, *op.opview.indices)
-    return all(defining_op(value, *MATERIALIZED) is not None for value in named)
+    return all(map(_is_made_anew, (op.opview.mask, *op.opview.indices)))
+
+
+def _is_made_anew(value: ir.Value) -> bool:
+    """Whether a tile follows, element by element, from such as can be made in any layout."""
+    op = defining_op(value)
+    if op is None or op.name in MATERIALIZED:
+        return op is not None
+    return is_elementwise(op) and all(map(_is_made_anew, filter(is_tile, op.operands)))
 
 
 def _control_edges(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
