@@ -228,7 +228,12 @@ class Raising:
         dimension = _Dimension(Polynomial({known: step}), None, index)
         upper = next((t for t in work.uppers if (t + index).is_known), None)
         if upper is not None:
-            dimension.offset = self._from_zero(index)
+            lower = next((t for t in work.uppers if (t - index).is_known), None)
+            if lower is not None:  # as of block pointers, whose masks look at both ends
+                dimension.offset, dimension.checked_low = lower - ONE, True
+                work.uppers.remove(lower)
+            else:
+                dimension.offset = self._from_zero(index)
             dimension.size = upper + dimension.offset
             work.uppers.remove(upper)
         work.rest = work.rest - dimension.offset * dimension.stride

@@ -152,7 +152,6 @@ def fp8_products(draw: Draw) -> None:
     a, b = draw.normal(rows, k), draw.normal(n, k)
     (aq, a_scale), (bq, b_scale) = m.triton_quantize_fp8_row(a), m.triton_quantize_fp8_row(b)
     m.matmul_fp8_row(aq, bq, a_scale, b_scale, tma_persistent=False)
-    m.matmul_fp8_row(aq, bq, a_scale, b_scale, tma_persistent=False, no_use_persistent=True)
     (aq, a_scale), (bq, b_scale) = m.triton_quantize_fp8_block(a), m.triton_quantize_fp8_block(b)
     m.matmul_fp8_block(aq, bq, a_scale, b_scale)
 

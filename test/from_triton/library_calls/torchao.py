@@ -70,12 +70,11 @@ def fp8_inference(draw: Draw) -> None:
 
 
 def fp8_groups(draw: Draw) -> None:
-    """Scales of groups of rows and of columns, of experts' weights, transposed and not."""
+    """Scales of groups of columns, of experts' weights, transposed and not."""
     x, groups = _matrix(draw), draw.size(2, 8)
     each = x.shape[0] // groups
     ends = torch.arange(each, x.shape[0] + 1, each, dtype=torch.int32, device=draw.device)
     m = _of(f"{MOE}.kernels.jagged_float8_scales")
-    m.triton_fp8_per_group_rowwise_scales(x, ends, torch.float8_e4m3fn)
     m.triton_fp8_per_group_colwise_scales(x, ends, torch.float8_e4m3fn)
     m = _of(f"{MOE}.kernels.float8_rowwise")
     m.triton_fp8_rowwise_2d_scale_and_cast(x, torch.float8_e4m3fn)
