@@ -72,3 +72,59 @@ def test_other_arithmetic_of_addresses_is_an_error_at_its_line() -> None:
     ask = "%b = arith.addi %a, %a : i64\n    %is = arith.cmpi ne, %b, %c0 : i64"
     with pytest.raises(CompileError, match=r"k.ttir:10.*only whether it is 0 can be asked"):
         tilec.triton.kernel(weighted(ask), "k.ttir").plan()
+
+
+LOADED = """
+module {
+  tt.func public @chosen(%table: !tt.ptr<KIND>, %x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %pid = tt.get_program_id x : i32
+    %q = tt.addptr %table, %pid : !tt.ptr<KIND>, i32
+    MADE
+    %g = tt.addptr %p, %pid : !tt.ptr<f32>, i32
+    %v = tt.load %g : !tt.ptr<f32>
+    %o = tt.addptr %y, %pid : !tt.ptr<f32>, i32
+    tt.store %o, %v : !tt.ptr<f32>
+    tt.return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "made", "what"),
+    [
+        (
+            "!tt.ptr<f32>",
+            "%p = tt.load %q : !tt.ptr<!tt.ptr<f32>>",
+            "the pointer comes from memory",
+        ),
+        (
+            "i64",
+            "%a = tt.load %q : !tt.ptr<i64>\n    %p = tt.int_to_ptr %a : i64 -> !tt.ptr<f32>",
+            "an access by a pointer that is made of a number, of no array",
+        ),
+    ],
+)
+def test_where_an_array_of_pointers_is_loaded(kind: str, made: str, what: str) -> None:
+    text = LOADED.replace("KIND", kind).replace("MADE", made)
+    with pytest.raises(CompileError, match=what) as found:
+        tilec.triton.kernel(text, "chosen.ttir").plan()
+    assert found.value.notes[0].endswith("is loaded at chosen.ttir:7:1")
+    assert "give the kernel the arrays" in found.value.notes[1]
+
+
+WALKED = """%p = scf.while (%z = %x) : (!tt.ptr<f32>) -> !tt.ptr<f32> {
+      %is = arith.cmpi slt, %n, %c0 : i32
+      %w = arith.select %is, %x, %y : !tt.ptr<f32>
+      scf.condition(%is) %w : !tt.ptr<f32>
+    } do {
+    ^bb0(%z: !tt.ptr<f32>):
+      scf.yield %x : !tt.ptr<f32>
+    }"""
+
+
+def test_which_arguments_a_pointer_may_come_from() -> None:
+    text = LOADED.replace("KIND", "i64").replace("MADE", WALKED)
+    with pytest.raises(CompileError, match="may come from 'x' or 'y'"):
+        tilec.triton.kernel(text).plan()

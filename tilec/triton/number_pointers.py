@@ -11,6 +11,7 @@ nothing says. Does not handle pointers that a branch or a loop passes on.
 from __future__ import annotations
 
 from tilec.terms.dtypes import ELEMENT_BYTES
+from tilec.triton.pointer_roots import OF_NO_ARRAY
 from tilec.triton.program import Block, Function, Op, Type, Value, replace_values, walk
 
 _NUMBER = "i64"
@@ -63,7 +64,9 @@ class _Numbers:
             return self._moved(op, *numbers)
         if op.name not in _SAME or any(value.type.pointee for value in numbers):
             what = "an access" if op.name in _ACCESSES else f"'{op.name}'"
-            raise op.error(f"{what} by a pointer that is made of a number, of no array")
+            loads = [one for value in numbers for one in _loads_behind(value)]
+            notes = (f"the number is loaded at {loads[0].location}", OF_NO_ARRAY) if loads else ()
+            raise op.error(f"{what} by a pointer that is made of a number, of no array", *notes)
         op.operands = numbers
         op.result.type = op.result.type.with_element(_NUMBER)
         self._numbers[op.result] = op.result
@@ -82,6 +85,21 @@ class _Numbers:
         total = _made("arith.addi", [start, scaled.result], kind, op)
         self._numbers[op.result] = total.result
         return [*made, size, scaled, total]
+
+
+def _loads_behind(value: Value) -> list[Op]:
+    """The loads that a number is computed of, as far as ops give it."""
+    found, seen, todo = list[Op](), set[Value](), [value]
+    while todo:
+        one = todo.pop()
+        if one in seen or not isinstance(one.owner, Op):
+            continue
+        seen.add(one)
+        if one.owner.name == "tt.load":
+            found.append(one.owner)
+        elif one.type.pointee is None:
+            todo += one.owner.operands
+    return found
 
 
 def _made(name: str, operands: list[Value], kind: Type, like: Op) -> Op:

@@ -18,6 +18,7 @@ from tilec.triton.minima import Minimum, find_minima, settle
 from tilec.triton.narrow_quotients import choose_unsigned
 from tilec.triton.normalize import normalized
 from tilec.triton.pointer_numbers import PRESENT
+from tilec.triton.pointer_roots import why_no_argument
 from tilec.triton.polynomial import ONE, ZERO
 from tilec.triton.program import Function, Op, Value, walk
 from tilec.triton.raising import NotRaised, Raised, Raising, is_volatile, stored
@@ -162,7 +163,7 @@ class _Planner:
             raise op.error(f"expected pointers, found {kind}")
         pointer = self.forms.pointer(op.operands[0])
         if pointer is None:
-            raise op.error("the pointer comes from memory, or from one of several arguments")
+            raise op.error(*why_no_argument(op.operands[0]))
         rule = ArrayRule(pointer.root.name, kind.pointee, ZERO, (None,), (ONE,))
         raised = op.name in ("tt.load", "tt.store") and not is_volatile(op)
         if raised and pointer.root.name not in self.flat:

@@ -12,7 +12,7 @@ attribute PRESENT. Does not handle other arithmetic of addresses.
 from __future__ import annotations
 
 from tilec.triton.op_facts import constant_integer
-from tilec.triton.pointer_roots import argument_of
+from tilec.triton.pointer_roots import argument_of, why_no_argument
 from tilec.triton.program import Block, Function, Op, Value, defining
 
 PRESENT = "tilec.present"
@@ -52,7 +52,7 @@ def _block(block: Block, pointers: dict[Value, Value], asked: set[Value]) -> Non
 def _root(op: Op, pointer: Value) -> Value:
     root = argument_of(pointer)
     if root is None:
-        raise op.error("the pointer comes from memory, or from one of several arguments")
+        raise op.error(*why_no_argument(pointer))
     return root
 
 

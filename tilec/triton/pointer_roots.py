@@ -23,6 +23,36 @@ def argument_of(pointer: Value) -> Value | None:
     return roots.pop() if len(roots) == 1 else None
 
 
+def why_no_argument(pointer: Value) -> tuple[str, ...]:
+    """Why a pointer comes from no one argument, and what is known beside."""
+    roots, seen, todo = set[Value](), set[Value](), [pointer]
+    while todo:
+        one = todo.pop()
+        if one in seen or defining(one, "ub.poison"):
+            continue
+        seen.add(one)
+        sources = pointer_sources(one)
+        if sources is None:
+            return _made_elsewhere(one)
+        roots.update([] if sources else [one])
+        todo += sources
+    names = sorted(f"'{root.name}'" for root in roots)
+    return (f"the pointer may come from {' or '.join(names)}, by what a loop or a branch decides",)
+
+
+def _made_elsewhere(pointer: Value) -> tuple[str, ...]:
+    maker = pointer.owner if isinstance(pointer.owner, Op) else pointer.owner.parent
+    if maker is None or maker.name != "tt.load":
+        return (f"the pointer is made by '{maker.name if maker else 'a branch'}', of no argument",)
+    return ("the pointer comes from memory", f"it is loaded at {maker.location}", OF_NO_ARRAY)
+
+
+OF_NO_ARRAY = (
+    "an array of pointers says neither which arrays they go to nor where these end, and what "
+    "overlaps: give the kernel the arrays, or one array and where its parts begin"
+)
+
+
 def pointer_sources(value: Value) -> list[Value] | None:
     """The pointers that a pointer is made of, none of a kernel's argument; None where it comes
     from no pointer."""
