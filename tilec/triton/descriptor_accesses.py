@@ -8,37 +8,52 @@ After:    %tile = tt.load %pointers, %inside, %padding       (tt.store)
 
 Elements outside the array are left out; of a gather they are the descriptor's padding. The
 descriptor has to be made in the same function, not chosen by branches.
+
+So do loads and stores of rectangles whose array has sizes or strides that only the kernel knows, as
+of a group of rows whose length memory says (FBGEMM's products of groups): no launch can describe
+such an array.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilec.triton.blocks import block_of
 from tilec.triton.descriptor_arguments import NAN_PADDING
+from tilec.triton.forms import Forms
 from tilec.triton.program import POINTER, Block, Function, Op, Type, Value, defining, replace_values
 
 _NAMES = ("tt.descriptor_reduce", "tt.descriptor_gather", "tt.descriptor_scatter")
+_RECTANGLES = ("tt.descriptor_load", "tt.descriptor_store")
 _KINDS = ("add", "min", "max", "and", "or", "xor")
 
 
 def expand_descriptor_accesses(function: Function) -> None:
     """Replaces them in a function of one block. CompileError for a descriptor that is not made
     where it can be seen."""
+    forms = Forms(function)
     for block in function.blocks:
         found: dict[Value, Value] = {}
-        _block(block, found)
+        _block(block, forms, found)
         replace_values(block, found)
 
 
-def _block(block: Block, found: dict[Value, Value]) -> None:
+def _block(block: Block, forms: Forms, found: dict[Value, Value]) -> None:
     ops: list[Op] = []
     for op in block.ops:
         for region in op.regions:
-            _block(region, found)
-        ops += _Access(op).ops(found) if op.name in _NAMES else [op]
+            _block(region, forms, found)
+        apart = op.name in _NAMES or (op.name in _RECTANGLES and _is_unknown(op, forms))
+        ops += _Access(op).ops(found) if apart else [op]
     block.ops = ops
     for op in ops:
         op.block = block
+
+
+def _is_unknown(op: Op, forms: Forms) -> bool:
+    """Whether no launch knows the sizes or strides of a descriptor's array."""
+    array = block_of(op.operands[0], forms)
+    return array is not None and not all(n.is_known for n in (*array.sizes, *array.strides))
 
 
 class _Access:
@@ -64,7 +79,7 @@ class _Access:
             operands = [pointers, last, inside]
             words = {self._kind(last.type): "", "relaxed": "", "gpu": ""}
             self._add("tt.atomic_rmw", operands, last.type, words=words)
-        elif op.name == "tt.descriptor_scatter":
+        elif op.name in ("tt.descriptor_scatter", "tt.descriptor_store"):
             self.made.append(Op("tt.store", [pointers, last, inside], op.location))
         else:
             padding = self._padding(last.type)

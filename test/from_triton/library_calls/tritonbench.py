@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ def prepare(folder: Path) -> None:
     for name in names:
         parts = ["tritonbench", *(part for part in name.split(".") if part)]
         bare_package(".".join(parts), folder.joinpath(*parts))
-    answers = {"is_cuda": False, "is_fbcode": False, "is_hip": False, "is_hip_mi300": False}
+    answers = {"is_cuda": True, "is_fbcode": False, "is_hip": False, "is_hip_mi300": False}
     stand_in("tritonbench.utils.env_utils", **{n: lambda v=v: v for n, v in answers.items()})
     stand_in("tabulate", tabulate=lambda *_, **__: "")
     made = dict.fromkeys(("create_1d_tma_descriptor", "create_2d_tma_descriptor"))
@@ -31,6 +32,16 @@ def prepare(folder: Path) -> None:
 
 def _of(name: str) -> Any:
     return importlib.import_module(f"tritonbench.operators.{name}")
+
+
+def _persistent(name: str) -> Any:
+    """Whose import asks for cuBLAS, where there is CUDA."""
+    environment: Any = sys.modules["tritonbench.utils.env_utils"]
+    answer, environment.is_cuda = environment.is_cuda, lambda: False
+    try:
+        return _of(name)
+    finally:
+        environment.is_cuda = answer
 
 
 def sums(draw: Draw) -> None:
@@ -75,7 +86,7 @@ def products(draw: Draw) -> None:
     m, n, k = draw.size((70, 96, 128), (4096, 4096, 4096))
     a, b = draw.normal(m, k, dtype=torch.float16), draw.normal(k, n, dtype=torch.float16)
     _of("gemm.triton_matmul").matmul(a, b)
-    _of("gemm.persistent_matmul").matmul_persistent(a, b)
+    _persistent("gemm.persistent_matmul").matmul_persistent(a, b)
     _of("gemm.stream_k").streamk_matmul(a, b)
     m, n, k = draw.size((64, 64, 512), (64, 256, 65536))
     a, b = draw.normal(m, k, dtype=torch.float16), draw.normal(k, n, dtype=torch.float16)
@@ -86,7 +97,7 @@ def fp8_products(draw: Draw) -> None:
     m, n, k = draw.size((64, 128, 256), (4096, 4096, 4096))
     a, b = (draw.normal(*shape, scale=0.1).to(torch.float8_e4m3fn) for shape in ((m, k), (n, k)))
     _of("fp8_gemm.tutorial").matmul(a, b.t())
-    _of("fp8_gemm.persistent").matmul_persistent(a, b.t())
+    _persistent("fp8_gemm.persistent").matmul_persistent(a, b.t())
 
 
 def few_bits(draw: Draw) -> None:
