@@ -51,6 +51,7 @@ LIBRARIES = (
     "torchao",
     "tritonbench",
     "applied_ai",
+    "torch_sparse",
 )
 """Modules of `library_calls`."""
 PRELOAD = ["library_launches", "tilec.triton.takeover.hooks", "torch._dynamo"]
