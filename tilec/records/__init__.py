@@ -22,11 +22,11 @@ def _dataclass(
 ) -> Any:
     """Makes a class whose annotations are its fields, as `dataclasses.dataclass` does."""
 
-    def decorate(cls: type) -> type:
+    def decorate(cls: Any) -> Any:
         written = set(vars(cls))
         own_hash = written & {"__hash__"} and (cls.__hash__ is not None or "__eq__" not in written)
         cls.__doc__ = cls.__doc__ or cls.__name__  # else Python makes one of the signature
-        dataclasses.dataclass(cls, init=False, repr=False, eq=False, kw_only=kw_only)  # pyright: ignore
+        dataclasses.dataclass(cls, init=False, repr=False, eq=False, kw_only=kw_only)
         methods: dict[str, Any] = {"__init__": _Init(cls, frozen), "__repr__": _repr(fields(cls))}
         if eq:
             methods |= {"__eq__": _eq(fields(cls))}
