@@ -142,13 +142,16 @@ def twice(x: tl.array, y: tl.array, N: tl.const):
     tl.store(y, (row, 0), 2 * tl.load(x, (row, 0), N))
 
 
-@pytest.mark.parametrize(("rows", "expected"), [(30000, 8), (20000, 32), (None, 32)])
+@pytest.mark.parametrize(
+    ("rows", "columns", "expected"),
+    [(30000, 64, 8), (20000, 64, 32), (None, 64, 32), (90000, 128, 32)],
+)
 def test_rows_whose_lanes_do_not_meet_take_parts_from_the_third_round_on(
-    rows: int | None, expected: int
+    rows: int | None, columns: int, expected: int
 ) -> None:
     specs = [f"{name}:f16[?,?:8;?:8,1]" for name in "xy"]
-    sizes = None if rows is None else {name: (rows, 64) for name in "xy"}
-    assert lanes(twice.compile(specs, {"N": 64}, target="sm_90a", sizes=sizes)) == expected
+    sizes = None if rows is None else {name: (rows, columns) for name in "xy"}
+    assert lanes(twice.compile(specs, {"N": columns}, target="sm_90a", sizes=sizes)) == expected
     if rows is None:
         x = np.arange(300 * 64, dtype=np.float16).reshape(300, 64) / 7
         y = np.full_like(x, np.nan)

@@ -39,7 +39,8 @@ ACCESSES = 4
 """Of a row's tile that a lane of more has at most, where 16 bytes are no access since rows begin
 anywhere: 46736 rows of 53 bf16 take 6.5 us in 16 lanes, 9.3 in 8 and 14.8 in 4, 33333 of 90, in
 words, 5.7 in 16, 6.1 to 6.5 in 8; of 107 bf16 25000 take 5.6 in 32, 6.8 in 16, 10.1 in 8, of 153
-f16 50000 11.6, 15.5 and 24.4 (H200)."""
+f16 50000 11.6, 15.5 and 24.4, of 101 f32 30000 8.5, 8.7 and 12.6, of 47 f16 90000 10.6, 7.8 and 9.6
+(H200)."""
 HALF_FULL = 2
 """Times as many of a tile of rows that memory ends: it has twice what they have in the mean."""
 MOST_BYTES, MOST_ELEMENTS = 512, 256
@@ -52,11 +53,13 @@ CROWD = 64
 """Programs of `LANES` a multiprocessor: as many warps as it holds run so many side by side; twice
 as many of half as many lanes. Rows of 145 bf16
 take 2.4 us for 2.0 if there are 200, 3.6 for 3.5 of 4000, 4.4 for 4.8 of 8448 (softmax, H200)."""
-ROUNDS = 3
-"""Times as many where no lanes meet, and no program waits for where its rows are: warps have little
-to do for a row but to wait for it, and share more waiting so only from the third round on. Gated
-halves of 130000 rows of 72 f16 take 17.3 us for 21.1, of 31000 of 64 bf16 5.3 for 6.0, but of
-19588 of 64 f16, in 4 lanes, 4.8 for 4.3, of 7000 of 96 4.1 for 3.3 (H200)."""
+ROUNDS, MOST_ALONE = 3, 192
+"""Times as many, and bytes at most, where no lanes meet, and no program waits for where its rows
+are: warps have little to do for a row but to wait for it, and share more waiting so only from the
+third round on, if a row leaves them idle. Gated halves of 130000 rows of 72 f16, in tiles of 96,
+take 17.3 us for 21.1, of 70000 of 88 bf16 12.0 for 12.6, of 31000 of 64 5.3 for 6.0, of 200000 of
+33 f16 19.0 for 25.0; but of 40000 of 120, in tiles of 128, 10.4 for 9.4, of 45000 of 56 f32 10.5
+for 9.7, of 19588 of 64 f16, in 4 lanes, 4.8 for 4.3, of 7000 of 96 4.1 for 3.3 (H200)."""
 _OTHERS = (tile.StoreOp, tile.ReduceOp, tile.ProgramIdOp, tile.NumProgramsOp, tile.AssumeOp)
 _LOOPS = ("scf.for", "scf.while")
 _CONTROL = ("scf.", "func.", "tensor.extract", "gpu.yield", "arith.constant")
@@ -76,6 +79,8 @@ def choose_lanes(function: ir.Operation, target: Target, report: Report) -> None
         return
     i32, crowd = ir.IntegerType.get_signless(32), CROWD * LANES // lanes
     if not (find_ops(function, tile.ReduceOp) or _waits_for_places(function)):
+        if bytes_ > MOST_ALONE:
+            return
         crowd *= ROUNDS
     if demands.programs_per_sm(function) > crowd:
         function.attributes[demands.LANES] = ir.IntegerAttr.get(i32, lanes)
