@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilec.costs.machine import Machine
 from tilec.costs.work import Work
+from tilec.hardware.sizes import PORTABLE_CTAS
 
 
 def gather_us(work: Work, machine: Machine) -> float:
@@ -13,4 +14,5 @@ def gather_us(work: Work, machine: Machine) -> float:
     rates = machine.rates
     by_words = work.sends_words and not work.sends_vectors
     rate = rates.gathered_words if by_words else rates.gathered_bytes
-    return rates.gather * work.meetings + work.sent_bytes / rate
+    wide = rates.gather_wide if work.parts > PORTABLE_CTAS else 0.0
+    return (rates.gather + wide) * work.meetings + work.sent_bytes / rate

@@ -30,6 +30,7 @@ from tilec.ops.row_groups import rows_of_round
 from tilec.ops.tile_pairs import may_pair
 from tilec.ops.vector_choice import vector_tile, vector_us
 from tilec.records import dataclass
+from tilec.terms.demands import PARTS
 from tilec.terms.dtypes import DType
 from tilec.terms.tile_sizes import LEAST_DEEP_SLOTS, USUAL_SIDE
 
@@ -72,8 +73,8 @@ TAIL_PARTS = (2, 3, 4, 6, 8)
 """Of k in the last round: up to 8 paid (2048 x 2304 x 8192: 127 to 118 us,
 last-round-h200-2026-11-21.json)."""
 MOST_TAIL_PARTS = TAIL_PARTS[-1]
-CLUSTER_PARTS = (2, 4, 8)
-"""Of k, each summed by a CTA of a cluster: these sizes are those that clusters may always have."""
+CLUSTER_PARTS = PARTS[1:]
+"""Of k, each summed by a CTA of a cluster, as far as the target's clusters have as many."""
 PARTS_GAIN = 1.05
 """Times as fast as without must a product be with such parts, by prediction: below that, short
 products lost by them (48 x 64 x 896, H200)."""
@@ -383,7 +384,7 @@ def _summed(
     if product.keeps_sums or not machine.target.sums_in_clusters:
         return
     work = work_of(product, tile, 1, ALONE, machine)
-    for parts in CLUSTER_PARTS:
+    for parts in (n for n in CLUSTER_PARTS if n <= machine.target.ctas_per_cluster):
         if programs * parts <= machine.clustered(parts) and 2 * parts * depth <= product.k:
             us = predict(in_parts(work, parts), machine).us
             one = TileChoice(*tile, 1, us, is_transposed, is_single=True, parts=parts)

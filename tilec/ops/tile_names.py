@@ -7,7 +7,7 @@ import re
 from tilec.costs.work import ALONE
 from tilec.ops.tile_choice import TileChoice
 
-_NAME = re.compile(r"(\d+)x(\d+)x(\d+)((?:/(?:T|c\d\d|s\d+|t\d+|p\d|pp|q\d+|1))*)")
+_NAME = re.compile(r"(\d+)x(\d+)x(\d+)((?:/(?:T|c\d\d|s\d+|t\d+|p\d+|pp|q\d+|1))*)")
 
 
 def name_of(choice: TileChoice) -> str:

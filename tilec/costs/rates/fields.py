@@ -63,7 +63,8 @@ class Rates:
     `meeting`: that the last round of a product is in parts: one more program, partial sums on their
     way to L2, a flag, its reader; `summed_bytes`: of partial sums that one multiprocessor waits
     for, reads and adds up in a microsecond. `gather`: that the CTAs which sum parts of a program's
-    loop meet, before and behind what they send; `gathered_bytes`: of sums that each of them gets
+    loop meet, before and behind what they send, `gather_wide`: more of clusters that not every
+    GPU has room for; `gathered_bytes`: of sums that each of them gets
     and adds up in a microsecond, `gathered_words` where it gets few of them word by word, since
     rows of the result run across the pairs of sums that a thread has. `lone_issue`: clocks for each
     instruction in which a thread computes operands of products, of a program by itself: mostly one
@@ -151,6 +152,7 @@ class Rates:
     meeting: float
     summed_bytes: float
     gather: float
+    gather_wide: float
     gathered_bytes: float
     gathered_words: float
     lone_issue: float

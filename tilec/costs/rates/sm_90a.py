@@ -28,7 +28,8 @@ elements, take 3198 clocks an iteration of 128 x 128, of which multiplying takes
 1024, and 3113 of 192 x 96 (1964 and 1152), so that two groups of warps hide nothing but waits.
 `waited_alone`: retention of 64 elements takes 1257 clocks a chunk of 64 x 32 and 1576 of 64 x 64
 (544 and 810 of work), and 3168 of 128 x 32 (1596) by two groups. `clustered` of 16: an H200 holds
-seven such clusters (cuOccupancyMaxActiveClusters).
+seven such clusters (cuOccupancyMaxActiveClusters). `gather_wide`: tiles of 64 x 64, 64 x 192
+and 128 x 128, 1 to 14 of them, took 0.3 to 0.7 us more in 16 parts of two steps than in 8.
 With `shared_gain` clusters of two were chosen for 18 of the 173 products that were timed in such
 and without, none of them slower for it; with 1.05 for 28, of which six were, by up to 15 %.
 With `between_gain`, of 176 products that were timed in three plain tiles or more the one taken is
@@ -111,6 +112,7 @@ RATES = Rates(
     meeting=5.0,
     summed_bytes=45_000,
     gather=0.6,
+    gather_wide=0.45,
     gathered_bytes=25_000,
     gathered_words=6_600,
     lone_issue=2.0,
