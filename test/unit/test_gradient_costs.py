@@ -44,7 +44,7 @@ def chosen(kernel: Kernel, causal: bool) -> tuple[Any, dict[str, int]]:
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(
     ("kernel", "products", "is_rotated"),
-    [(attention, 1, True), (query_gradients, 1, True), (key_gradients, 2, False)],
+    [(attention, 1, True), (query_gradients, 1, False), (key_gradients, 2, False)],
 )
 def test_products(kernel: Kernel, products: int, is_rotated: bool, causal: bool) -> None:
     """A mask in a branch hides from nobody what a product waits for."""
@@ -55,14 +55,13 @@ def test_products(kernel: Kernel, products: int, is_rotated: bool, causal: bool)
 
 
 def test_registers_of_operands() -> None:
-    """Those of the last products are there beside the next iteration's, or they do not rotate."""
+    """Those of the second of two products are there beside the next iteration's; of more, they take
+    the place of what they are computed from."""
     square, own = 128 * 128, 128 * 64
     assert chosen(attention, False)[0].accumulators == square + own + square // 2
-    assert chosen(query_gradients, False)[0].accumulators == 2 * square + own + square // 2
-    assert chosen(key_gradients, False)[0].accumulators == 2 * square + 2 * own
+    assert chosen(query_gradients, False)[0].accumulators == 2 * square + own
 
 
-def test_tiles_whose_last_products_rotate() -> None:
-    """Of two warpgroups: 96 x 128 of keys would take 250 of 240 registers."""
-    assert chosen(query_gradients, False)[1] == {"BM": 128, "BN": 128}
-    assert chosen(key_gradients, False)[1] == {"BM": 80, "BN": 128}
+def test_three_warpgroups_hide_the_waits_of_gradients() -> None:
+    """192 x 96 took 1442 us where 128 x 128 took 1604 (H200, 4 x 32 heads of 64, 4096 long)."""
+    assert chosen(query_gradients, False)[1] == {"BM": 192, "BN": 96}
