@@ -9,7 +9,7 @@ from mlir import ir
 
 from tilec.costs.work import Passing
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op, of_kind, only_use
+from tilec.dialects.def_use import defining_op, of_kind
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.tile.reduction import Combining
 from tilec.dialects.types import bit_width, element, is_tile, shape
@@ -163,15 +163,6 @@ def is_added_up(dot: tile.DotOp) -> bool:
             if user.block == block and is_elementwise(user):
                 pending += [result for result in user.results if result not in seen]
     return False
-
-
-def adds_alone(dot: tile.DotOp) -> bool:
-    """Whether a loop carries a dot's sum, and nothing but the dot reads or changes it."""
-    block, use = dot.operation.block, only_use(dot.result)
-    if use is None or use.owner != terminator(block) or dot.acc.owner != block:
-        return False
-    number = ir.BlockArgument(dot.acc).arg_number - 1
-    return number == use.operand_number and only_use(dot.acc) is not None
 
 
 def meets_product(load: tile.LoadOp) -> bool:

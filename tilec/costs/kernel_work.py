@@ -14,7 +14,6 @@ from tilec.compile.program_size import choose_num_warps
 from tilec.compile.row_walks import Walk, walk_of
 from tilec.costs.computing import (
     Source,
-    adds_alone,
     instructions_of,
     is_added_up,
     is_used_twice,
@@ -27,7 +26,6 @@ from tilec.costs.computing import (
 )
 from tilec.costs.dot_work import columns_of, flops_of, kind_of, shared_traffic, unit_of
 from tilec.costs.operand_work import Fill, Operand
-from tilec.costs.rotation import have_room
 from tilec.costs.scalar_values import ScalarReader, Scalars
 from tilec.costs.work import LoopWork, Unit
 from tilec.dialects import tile
@@ -131,14 +129,13 @@ def read_program(
         outermost = find_sum(function)
         summed = parts_that_sum(function, target, PARTS)
         shared = {n: find_shared(outermost, n) for n in summed if outermost}
-        warps = demanded(function, NUM_WARPS) or choose_num_warps(function, target, Report())
-        found = _Found([p.name for p in parameters], target, warps)
+        found = _Found([p.name for p in parameters], target)
         _visit(function.regions[0].blocks[0], (), found)
         return ProgramWork(
             tuple(parameters),
             target,
             _rule_of(function, parameters),
-            warps,
+            demanded(function, NUM_WARPS) or choose_num_warps(function, target, Report()),
             teams_of(function),
             tuple(found.bodies),
             tuple(found.loops),
@@ -182,9 +179,8 @@ class _Loop:
     `Body` has beside it, and the registers of the sums that it holds at once; of so many
     `products`. `handed`: registers of their left operands that are computed. `crossed`: reductions
     and scans of a number for each row of products, of more rows than a warpgroup has. `met`: as in
-    `Body`. `sizes`: of tiles that are loaded, `rows`: of those of one side, `largest`: of those
-    that are computed, in elements. `last`: products that only add what is computed in registers to
-    what the loop carries."""
+    `Body`. `sizes`: of tiles that are loaded, `largest`: of those that are computed, in
+    elements."""
 
     work: LoopWork
     products: int = 0
@@ -196,9 +192,7 @@ class _Loop:
     fills: list[Fill] = field(default_factory=list)
     made: list[ir.Operation] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
-    rows: int = 0
     largest: int = 0
-    last: int = 0
 
     def count_spread(self) -> int:
         """Loads of rows or columns: of fewer elements than the largest tile has."""
@@ -228,7 +222,6 @@ class _Loop:
 class _Found:
     names: Sequence[str]
     target: Target
-    warps: int
     numbers: OpMap[int] = field(default_factory=OpMap)
     scalars: ScalarReader = field(default_factory=ScalarReader)
     loops: list[Bounds | None] = field(default_factory=list)
@@ -269,11 +262,8 @@ def _visit(
         else:
             _look(op, loop, found)
     work = loop.work
-    # Of warpgroups' products the second of two runs under the next iteration's work, and of more
-    # the last ones, if registers hold their operands.
-    tiles, by_groups = loop.sums + loop.handed, work.unit is Unit.WARPGROUPS
-    fits = loop.last and have_room(tiles, loop.rows, found.warps, found.target)
-    work.is_rotated = loop.products <= 2 or not by_groups or bool(fits)
+    # Of warpgroups' products the second of two runs under the next iteration's work.
+    work.is_rotated = loop.products <= 2 or work.unit is not Unit.WARPGROUPS
     sums = loop.sums + (loop.handed if work.is_rotated else 0)
     found.accumulators = max(found.accumulators, sums)
     work.line_bytes = work.global_bytes
@@ -353,7 +343,6 @@ def _access(view: ArrayOp, loop: _Loop, found: _Found) -> None:
         loop.work.global_bytes += _bytes(view.tile)
         loop.sizes.append(prod(shape(view.tile)))
         sides = [side for side in shape(view.tile) if side > 1]
-        loop.rows += sides[0] if len(sides) == 1 else 0
         if len(sides) > 1 and meets_product(view):
             loop.met |= {name: loop.met.get(name, 0) + prod(sides) for name in names}
         found.largest = max(found.largest, (_bytes(view.tile), _row_bytes(view.tile)))
@@ -400,7 +389,6 @@ def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
     work.shared_bytes += shared_traffic(m, n, _bytes(dot.lhs), _bytes(dot.rhs), unit)
     loop.handed += _bytes(dot.lhs) // WORD_BYTES if in_registers else 0
     loop.products += 1
-    loop.last += in_registers and adds_alone(dot)
     loop.add_prepared(dot, unit)
     if dot.operation.parent.name == "scf.for":
         _add_operands(dot, unit, loop, found)
