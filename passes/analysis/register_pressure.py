@@ -8,7 +8,7 @@ element take none of their own, nor does what integer instructions make of value
 distances of rows and columns, masks, numbers of another width, halves that become words. Narrow
 elements share registers, but not where they come one by one from memory. Runs of elementwise work
 on large tiles are computed piece by piece (`piecewise_runs.py`): between their ops no tile is
-whole.
+whole. What a product of warpgroups takes from registers stays in them until it is waited for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mlir import ir
 
 from tilec.dialects.def_use import defining_op, only_use
 from tilec.dialects.elementwise import ELEMENTWISE, is_elementwise
-from tilec.dialects.gpu_tile import BufferLoadOp, ConvertLayoutOp, MmaOp, WarpReduceOp
+from tilec.dialects.gpu_tile import BufferLoadOp, ConvertLayoutOp, MmaOp, WarpReduceOp, WgmmaOp
 from tilec.dialects.gpu_tile.types import (
     is_pending,
     is_tensor_buffer,
@@ -332,6 +332,8 @@ class _Pressure:
             return frozenset()
         if value in self._fragments or value in self._streams:
             return frozenset()
+        if name == WgmmaOp.OPERATION_NAME:  # reads its registers until it is waited for
+            return itself | self._holding(filter(is_tiled, operands[:1]))
         if name in ("tensor.splat", "tile.broadcast"):
             return frozenset(self._holding(operands))
         if value not in self._inside and not is_tile(value):
