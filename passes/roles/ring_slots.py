@@ -16,7 +16,13 @@ from tilec.dialects.gpu_tile import (
     WgmmaOp,
 )
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
-from tilec.hardware.ring_stages import BARRIER_BYTES, USUAL_STAGES, ring_stages
+from tilec.hardware.ring_stages import (
+    BARRIER_BYTES,
+    MANY_SLOTS,
+    OUTER_SLOTS,
+    USUAL_STAGES,
+    ring_stages,
+)
 from tilec.passes.analysis.async_readers import reads_for_products
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.analysis.register_pressure import most_live_registers
@@ -47,9 +53,6 @@ MOST_WAITING = 3
 """CTAs on a multiprocessor whose threads and products wait for each other: with three, two of
 mamba's gradients (ddAcs_stable, dcb) took 0.62 and 0.87 of the time with two, with four as long
 (H200)."""
-OUTER_SLOTS = (2, 1)
-"""Of rings around loops, where several CTAs share a multiprocessor: the next turn's tiles arrive
-while a loop runs, or, where only one slot fits so, while the other CTA's does."""
 _MANY = (RingSlotOp, MmaOp, WgmmaOp, Tcgen05MmaOp)
 LEAST_INNER = 3
 """Slots that rings of those loops have at least, or one CTA gets all of the memory: one is read
@@ -111,7 +114,7 @@ def slots_that_fit(
     """Slots of every ring beside the other buffers, which each team has for itself, and those of
     rings around loops: few where more CTAs of short programs (`short_programs.py`), or a second one
     of programs whose threads and products wait for each other, then fit on the multiprocessor; else
-    as many, or one where the others would have one, too.
+    as many, if they are many, or two, or one where the others would have one, too.
     `multiply`: whether products get a role of their own."""
     other = shared_bytes(function, without=[alloc for ring in rings for alloc in ring.allocs])
     other *= teams_of(function)
@@ -142,9 +145,11 @@ def slots_that_fit(
         found = _slots_of_ctas(ctas, other, (each, once), context, is_short=turns is not None)
     if found is not None:
         return found
-    if stages > 1 or not around or not each:
+    if not around or not each or stages >= MANY_SLOTS:
         return RingSlots(stages, stages)
-    return RingSlots(max(1, min(ring_stages(each, other + once, context.target), most)), 1)
+    outer = OUTER_SLOTS[0 if stages > 1 else 1]
+    inner = ring_stages(each, other + outer * once, context.target)
+    return RingSlots(max(1, min(inner, most)), min(outer, most))
 
 
 def _slots_of_ctas(

@@ -77,3 +77,16 @@ def test_ptxas_neither_spills_nor_serialises(name: str, kernels: dict[str, Compi
     taken = assemble(kernels[name].ptx, find_target("sm_90a"))
     assert taken.spills == 0
     assert not taken.messages
+
+
+def test_queries_that_stay_leave_memory_to_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two slots for 192 queries and their gradients, 98304 bytes, and four for 96 keys and values,
+    not two of each."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    shape = (1, 1, 4096, 64)
+    q, k, v, o, do, dq = (np.empty(shape, BF16) for _ in range(6))
+    logs, delta = (np.empty(shape[:3], np.float32) for _ in range(2))
+    fixed = {"D": 64, "BM": 192, "BN": 96}
+    there = query_gradients.on("emulator")
+    kernel = there.compiled(q, k, v, o, do, logs, delta, dq, 0.1, **fixed)
+    assert [one["stages"] for one in kernel.report["decisions"] if "stages" in one] == [4]

@@ -22,7 +22,14 @@ from tilec.costs.rates import Rates
 from tilec.costs.units import units_of
 from tilec.costs.work import LoopWork, Stored, Unit, Way, Work
 from tilec.hardware.powers import power_above
-from tilec.hardware.ring_stages import FEW_WARPS, around_ring, copied_stages, ring_stages
+from tilec.hardware.ring_stages import (
+    FEW_WARPS,
+    MANY_SLOTS,
+    OUTER_SLOTS,
+    around_ring,
+    copied_stages,
+    ring_stages,
+)
 from tilec.hardware.sizes import LINE_BYTES, WARP_SIZE, WARPGROUP_WARPS
 from tilec.hardware.target import Feature, Target
 from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS
@@ -104,15 +111,17 @@ def _read_again(work: Work, occupancy: int, machine: Machine) -> float:
 
 
 def _slots(loop: LoopWork, work: Work, panels: int, target: Target) -> tuple[int, int]:
-    """Slots of a loop's ring and of those around it: as many, or one if two do not fit."""
+    """Slots of a loop's ring and of those around it: as many, or two, or one, and the rest for the
+    loop (`passes/roles/ring_slots.py`)."""
     if not work.outer_bytes or not loop.staged_bytes:
         return stages_of(loop, target, work.accumulators, panels, work.warps), 1
     whole = replace(loop, staged_bytes=loop.staged_bytes + work.outer_bytes)
     slots = stages_of(whole, target, work.accumulators, panels, work.warps)
-    if slots > 1:
+    if slots >= MANY_SLOTS or (not loop.has_role and slots > 1):
         return slots, slots
-    beside = panels + work.outer_bytes
-    return stages_of(loop, target, work.accumulators, beside, work.warps), 1
+    around = OUTER_SLOTS[0 if slots > 1 else 1]
+    beside = panels + around * work.outer_bytes
+    return stages_of(loop, target, work.accumulators, beside, work.warps), around
 
 
 def _held_bytes(loop: LoopWork, stages: int) -> int:

@@ -16,6 +16,12 @@ USUAL_STAGES = 6
 an H200 than one with 12 (64 x 128 tiles)."""
 MOST_STAGES = 12
 """Where no second CTA fits anyway: 8 stages for 6 gave 64 x 128 tiles 7 to 18 % on an H200."""
+OUTER_SLOTS = (2, 1)
+"""Of rings around loops: the next turn's tiles arrive while a loop runs, or, where only one slot
+fits so, while another CTA's does."""
+MANY_SLOTS = 4
+"""With fewer those of loops have the memory that more than two around them would take; with so many
+short loops are served better by tiles of more than one turn ahead. Not timed by itself."""
 BARRIER_BYTES = 8
 """Of an mbarrier object, and its alignment (PTX ISA 9.0, "Size and alignment of mbarrier
 object")."""
