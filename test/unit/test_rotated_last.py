@@ -107,10 +107,13 @@ def test_any_number_of_iterations(
         ({"FADES": True}, "no product adds to what the loop carries alone"),
         ({"READ": True}, "a product takes registers that are written before the one ahead is done"),
         ({"BM": 192, "BOTH": True}, "its last products would take"),
+        ({"BM": 128, "num_warps": 8}, "other warpgroups multiply while one works"),
     ],
 )
 def test_why_not(how: dict[str, object], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each reason is in the report."""
     monkeypatch.setenv("TILEC_TARGET", "sm_90a")
-    said = told(gated.on("emulator"), *arrays(), **how)
+    how = dict(how)
+    warps = how.pop("num_warps", 4)
+    said = told(gated.demanding(num_warps=warps).on("emulator"), *arrays(), **how)
     assert any(one.startswith(f"not rotated ({why}") for one in said), said
