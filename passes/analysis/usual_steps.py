@@ -6,7 +6,8 @@ memory, although nobody can prove that it does everywhere.
 
 Neighbours among the pixels are neighbours in memory but where a row of the picture ends; a quotient
 by a number that only the launch knows has mostly the same value beside, a remainder the next one.
-That says which lanes had better lie side by side. It says nothing of which elements one access may
+That says which lanes had better lie side by side: convolutions over planes whose lanes lay along
+the channels took 1.8 to 3.2 times as long (H200). It says nothing of which elements one access may
 move (`index_runs`).
 """
 
