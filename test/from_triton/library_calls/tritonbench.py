@@ -105,11 +105,11 @@ def few_bits(draw: Draw) -> None:
     m, n, k = draw.size((32, 128, 512), (64, 4096, 4096))
     a = draw.normal(m, k, dtype=torch.bfloat16)
     packed = draw.integers(255, k // 2, n, dtype=torch.int32).sub(127).to(torch.int8)
-    _of("int4_gemm.kernel").matmul(a, packed)
     weights = draw.integers(60000, k, n, dtype=torch.int32).sub(30000).to(torch.int16)
     m = _of("bf16xint16_gemm.kernel")
     m.bf16xint16_matmul(a, weights)
     m.bf16xbf16_matmul(a, draw.normal(k, n, dtype=torch.bfloat16))
+    _of("int4_gemm.kernel").matmul(a, packed)  # the last, as Triton finds no room for it
 
 
 def layer_norm(draw: Draw) -> None:
