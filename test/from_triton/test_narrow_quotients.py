@@ -50,7 +50,8 @@ module {
 def launched(text: str, m: int, k: int, n: int) -> tuple[Any, Any, str]:
     """What comes of it, what should, and the PTX."""
     i = np.arange(n)
-    row, column = np.trunc(i / m).astype(int), i % abs(m)
+    row: Any = np.trunc(i / m).astype(int)
+    column: Any = i % abs(m)
     x = RNG.standard_normal(abs(m) * abs(k)).astype(np.float32)
     out = np.full(n + 16, 7, np.float32)
     kernel = tilec.triton.kernel(text)
