@@ -31,8 +31,8 @@ from tilec.dialects.gpu_tile import (
     TmaLoadOp,
 )
 from tilec.dialects.gpu_tile.tma import SWIZZLE_BYTES
-from tilec.dialects.gpu_tile.types import BufferType, buffer_of
-from tilec.dialects.types import element, is_tile, shape
+from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, BufferType, buffer_of
+from tilec.dialects.types import byte_width, element, is_tile, shape
 from tilec.hardware.shared_layout import SharedLayout
 from tilec.hardware.sizes import MOST_BOX, VECTOR_BYTES
 from tilec.passes.analysis.coordinates import as_copy_coordinate
@@ -113,9 +113,13 @@ def _planned_gather(
 
 def panels_for(load: tile.LoadOp) -> BufferType | None:
     """A buffer that holds a loaded tile as the copy engine writes it, its rows those of the array;
-    None where they fill no swizzle."""
+    None where they fill no swizzle, or panels of a few narrow rows end inside of a box's unit."""
     sizes, run = shape(load.result), contiguous_dim(load.src, load.dims)
-    if len(sizes) != 2 or run is None or not swizzle_bytes(sizes[run], element(load.result)):
+    span = swizzle_bytes(sizes[run], element(load.result)) if run is not None else 0
+    if len(sizes) != 2 or run is None or not span:
+        return None
+    is_one = sizes[run] * byte_width(element(load.result)) == span
+    if not is_one and sizes[1 - run] * span % BOX_ALIGNMENT:
         return None
     return BufferType.of(load.result, operand_layout(sizes, element(load.result), run))
 
