@@ -224,14 +224,18 @@ def _groups(
     used: Sequence[int], merges: Sequence[Merge], sums: Sequence[ir.Value]
 ) -> list[list[int]]:
     """Numbers of values that are merged together: what another decides about stands with it, and
-    all of an op but its first are of one type."""
+    all of an op but its first are of one type (IRDL knows two in an op), once layouts are known,
+    too: numbers of rows and of columns have unlike ones, though as many."""
     deciders = list(dict.fromkeys(by for n in used if (by := merges[n].by) is not None))
     found = [
         [decider, *group]
         for decider in deciders
         for group in _by_type([n for n in used if merges[n].by == decider != n], sums) or [[]]
     ]
-    alone = _by_type([n for n in used if merges[n].by is None and n not in deciders], sums)
+    alike = _by_type([n for n in used if merges[n].by is None and n not in deciders], sums)
+    matrices = [len(shape(sums[numbers[0]])) > 1 for numbers in alike]
+    alone = [numbers for numbers, is_one in zip(alike, matrices, strict=True) if is_one]
+    alone += [[n] for numbers in alike if numbers not in alone for n in numbers]
     while len(alone) > 1:
         *alone, first, rest = sorted(alone, key=len)
         found.append([first[0], *rest])

@@ -13,6 +13,7 @@ import numpy as np
 
 import random_functions
 from random_functions import numpy_language
+from random_functions.attentions import attentions
 from random_functions.kernel_writer import ArrayOf, Written
 from random_functions.numpy_language import AUTO_SIDE
 from random_functions.placing import Lie, Placed, drawn_lies, harmed
@@ -29,9 +30,10 @@ NUMPY = {
     "i32": np.int32, "i64": np.int64, "f16": np.float16, "f32": np.float32, "f64": np.float64,
 }  # fmt: skip
 """Dtypes that NumPy has."""
-ROWS, PRODUCTS = 0.3, 0.3
-"""So many are kernels of rows, columns and elements, and so many products, in tiles of the
-compiler's choice."""
+ROWS, PRODUCTS, ATTENTIONS = 0.3, 0.25, 0.15
+"""So many are kernels of rows, columns and elements, so many products, and so many attentions, in
+tiles of the compiler's choice."""
+MOST_KEYS = 700
 MOST_ELEMENTS = 40_000
 """Of such a kernel's arrays."""
 MOST_OF_PRODUCTS = {"M": 500, "N": 500, "K": 4000}
@@ -107,11 +109,13 @@ def drawn(
     kind = random.Random(f"kind {seed}").random()
     is_rows, is_product = kind < ROWS, ROWS <= kind < ROWS + PRODUCTS
     written = rows if is_rows else products if is_product else random_functions.kernel
+    if is_attention := ROWS + PRODUCTS <= kind < ROWS + PRODUCTS + ATTENTIONS:
+        written = attentions
     kernel = written(seed, dtype)
     target = before.target if before else rng.choice(targets)
     demands = _demands_of_rows(rng, target) if is_rows else _demands(rng, target)
     sizes = _sizes_of_rows(rng, kernel) if is_rows else _sizes(rng, kernel)
-    if is_product:
+    if is_product or is_attention:
         sizes = _sizes_of_products(rng)
     if before is not None and is_rows:
         sizes |= {"M": before.sizes["M"], "K": before.sizes.get("N", before.sizes["K"])}
@@ -121,7 +125,9 @@ def drawn(
             sizes["N"] = before.sizes["K"]
     if near and data and kernel.rule and "N" not in kernel.constants:
         sizes = _near(random.Random(f"near {seed} {data}"), sizes)
-    blocks = kernel.blocks or blocks_of_rows(kernel)
+    blocks = blocks_of_rows(kernel) if kernel.rule else kernel.blocks
+    if is_attention:
+        sizes = {"M": sizes["M"], "K": min(sizes["K"], MOST_KEYS), **kernel.blocks}
     counts = {axis: -(-sizes[axis] // blocks[axis]) for axis in sizes if axis in blocks}
     width = max(8, -(-sizes["K"] // 8) * 8)
     width = width if rng.random() < 0.5 else 1 << (width - 1).bit_length()

@@ -46,6 +46,10 @@ class Number(np.ndarray):
             numbers = np.mod(np.trunc(numbers) - least, 2.0**bits) + least
         return tile(numbers)
 
+    def __iadd__(self, other: Any) -> Number:  # type: ignore[misc]
+        """Another number: what else has the name of the old one keeps that."""
+        return self + other
+
     def __index__(self) -> int:
         return int(self)
 

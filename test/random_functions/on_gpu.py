@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import faulthandler
 import functools
 import os
 import sys
@@ -56,8 +55,6 @@ OTHERS = 5
 """Each so many-th kernel is compiled for `sm_80`."""
 PAIRS = 3
 """Each so many-th is two kernels, one launched right behind the other."""
-SLOW_S = 15
-"""Longer than a kernel takes: where it is then, is written to standard error."""
 
 
 def tensors_of(case: Case) -> list[Placed]:
@@ -197,7 +194,6 @@ def main() -> int:
         seed = options.seed * 1_000_000 + number
         target = "sm_80" if number % OTHERS == OTHERS - 1 else "sm_90a"
         os.environ["TILEC_TARGET"] = target
-        faulthandler.dump_traceback_later(SLOW_S)
         try:
             paired = number % PAIRS == PAIRS - 1
             found = received(seed, target, options.launches, paired)
@@ -214,7 +210,6 @@ def main() -> int:
         counts[found.split(" ")[0]] += 1
         if found.startswith("WRONG"):
             print(f"===== {seed} {target}: {found}", flush=True)
-    faulthandler.cancel_dump_traceback_later()
     print(options.seed, options.start, dict(counts), flush=True)
     return int(counts["WRONG"] + counts["error"] > 0)
 
