@@ -67,7 +67,7 @@ from tilec.messages.diagnostics import CompileError
 from tilec.terms.tile_sizes import LEAST_DEEP_SLOTS
 
 MOST_TILES = 24
-"""Each is built, in 5 to 10 ms, when a kernel is compiled for the first time."""
+"""Each is built and read, in 5 to 40 ms, when a kernel is compiled for the first time."""
 DEEPENED = 3
 """Tiles, the fastest by prediction, that are ranked with twice the k, too: 64 x 64 x 128 took 0.63
 to 1.00 of the time of 64 x 64 x 64 (12 products of few programs, H200)."""
