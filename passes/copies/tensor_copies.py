@@ -14,6 +14,7 @@ counts. specialize-warps makes the ring longer.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mlir import ir
 
@@ -32,7 +33,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.tma import SWIZZLE_BYTES
 from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, BufferType, buffer_of
-from tilec.dialects.types import byte_width, element, is_tile, shape
+from tilec.dialects.types import element, is_tile, shape
 from tilec.hardware.shared_layout import SharedLayout
 from tilec.hardware.sizes import MOST_BOX, VECTOR_BYTES
 from tilec.passes.analysis.coordinates import as_copy_coordinate
@@ -50,7 +51,6 @@ from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.refusals import Refusal, attempt, refuse
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.walk import kernel_of
-from tilec.records import dataclass
 
 
 @dataclass
@@ -113,13 +113,9 @@ def _planned_gather(
 
 def panels_for(load: tile.LoadOp) -> BufferType | None:
     """A buffer that holds a loaded tile as the copy engine writes it, its rows those of the array;
-    None where they fill no swizzle, or panels of a few narrow rows end inside of a box's unit."""
+    None where they fill no swizzle."""
     sizes, run = shape(load.result), contiguous_dim(load.src, load.dims)
-    span = swizzle_bytes(sizes[run], element(load.result)) if run is not None else 0
-    if len(sizes) != 2 or run is None or not span:
-        return None
-    is_one = sizes[run] * byte_width(element(load.result)) == span
-    if not is_one and sizes[1 - run] * span % BOX_ALIGNMENT:
+    if len(sizes) != 2 or run is None or not swizzle_bytes(sizes[run], element(load.result)):
         return None
     return BufferType.of(load.result, operand_layout(sizes, element(load.result), run))
 
@@ -168,6 +164,9 @@ def box_of(buffer: BufferType) -> tuple[tuple[int, ...], str]:
     span = SWIZZLE_BYTES[swizzle]
     if (span and pitch * buffer.element_bytes != span) or pitch > MOST_BOX:
         raise Refusal("the rows of its buffer are no rows of a box")
+    panels = [step for count, step in buffer.layout.dims[row][1:] if count > 1]
+    if any(step * buffer.element_bytes % BOX_ALIGNMENT for step in panels):  # of one short row each
+        raise Refusal(f"panels of its buffer begin inside of {BOX_ALIGNMENT} bytes")
     box, step = [pitch if d == row else 0 for d in range(len(buffer.shape))], pitch
     # Of two dimensions with one stride the first has one element.
     for d in sorted(range(len(buffer.shape)), key=lambda d: buffer.layout.dims[d][0][::-1]):

@@ -85,27 +85,3 @@ def test_registers_bound_what_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = [normal(256, 512), normal(512, 512, seed=1), *wide]
     text = added.report(*arguments, BM=128, BN=256, BK=64)
     assert text.count("in front of what threads wait for") == 1
-
-
-@tilec.kernel(grid=lambda x, BM: tl.cdiv(x.shape[0], BM))
-def weighted(
-    q: tl.array, k: tl.array, x: tl.array, g: tl.array, y: tl.array,
-    BM: tl.const = 128, BN: tl.const = 112, D: tl.const = 128,
-):  # fmt: skip
-    """y = (q @ k.T * g[0]) @ x."""
-    m = tl.program_id(0) * BM
-    query, acc = tl.load(q, (m, 0), (BM, D)), tl.zeros((BM, D), tl.f32)
-    for n in tl.range(0, k.shape[0], BN):
-        s = tl.dot(query, tl.load(k, (n, 0), (BN, D)).T) * tl.load(g, (0, n), (1, BN))
-        acc = tl.dot(s.to(x.dtype), tl.load(x, (n, 0), (BN, D)), acc)
-    tl.store(y, (m, 0), acc.to(y.dtype))
-
-
-def test_a_row_beside_products_fills_no_narrow_panels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """112 numbers in f32 are seven panels of 64 bytes, at each of which a box of one row would
-    begin: boxes begin at multiples of 128."""
-    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
-    q, k, x = (normal(n, 128, seed=n) for n in (130, 345, 346))
-    g, y = normal(1, 348, dtype=np.float32)[:, :345], empty(130, 128)
-    expected = (q.astype(float) @ k.astype(float).T * g) @ x[:345]
-    assert_right(weighted, [0.1 * q, k, x[:345], g, y], {4: 0.1 * expected})
