@@ -28,10 +28,11 @@ where rows are three warpgroups'."""
 def product_warps(products: Products, reductions: Reductions, target: Target) -> tuple[int, str]:
     """Decides on the warps of a program with products, and says why."""
     on_warpgroups = target.supports(Feature.WGMMA) and not products.uses_fma
-    if on_warpgroups and products.count > 1 and products.rows == 3 * WGMMA_M:
+    several = on_warpgroups and products.count > 1 and not products.is_ragged
+    if several and products.rows == 3 * WGMMA_M:
         # What lies between two products wants whole rows.
         return 3 * WARPGROUP_WARPS, f"{products.rows} rows"
-    if on_warpgroups and products.count > 1 and products.rows == 4 * WGMMA_M:
+    if several and products.rows == 4 * WGMMA_M:
         warps = 4 * WARPGROUP_WARPS
         if products.accumulators <= SUMS_OF_FOUR * warps * target.warp_size:
             return warps, f"{products.rows} rows, few sums"

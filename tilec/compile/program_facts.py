@@ -17,7 +17,7 @@ from tilec.dialects import tile
 from tilec.dialects.def_use import constant_attribute
 from tilec.dialects.tile import ArrayOp, Atomic, Combining
 from tilec.dialects.types import bit_width, element, is_tile, shape
-from tilec.hardware.mma_shapes import MMA_M
+from tilec.hardware.mma_shapes import MMA_M, WGMMA_K_BITS
 from tilec.hardware.powers import power_above
 from tilec.hardware.sizes import WORD_BITS
 from tilec.hardware.target import Target
@@ -50,7 +50,8 @@ class Products:
     where they are most; `count`: its dots; `rows`: of one of its sums. `row_groups`: groups of
     `MMA_M` rows, a power of two, of the dot with the most of those whose rows stay with their
     warps; `shares_rows`: whether there is another; `rows_meet`: whether each iteration of a loop
-    needs what all rows of one, or of its rhs, come to. `uses_fma`: whether one is of f32 as it is.
+    needs what all rows of one, or of its rhs, come to. `uses_fma`: whether one is of f32 as it is;
+    `is_ragged`: whether one sums over no whole steps of an instruction of warpgroups.
     """
 
     accumulators: int = 0
@@ -60,6 +61,7 @@ class Products:
     shares_rows: bool = False
     rows_meet: bool = False
     uses_fma: bool = False
+    is_ragged: bool = False
     _blocks: dict[ir.Block, list[int]] = field(default_factory=dict)
 
     def see(self, view: ir.OpView) -> None:
@@ -70,6 +72,8 @@ class Products:
     def _see_dot(self, dot: tile.DotOp) -> None:
         together = self._blocks.setdefault(dot.operation.block, [])
         together.append(prod(shape(dot.acc)))
+        bits = shape(dot.lhs)[-1] * bit_width(element(dot.lhs))
+        self.is_ragged = self.is_ragged or bits % WGMMA_K_BITS != 0
         if sum(together) > self.accumulators:
             self.accumulators, self.count = sum(together), len(together)
             self.rows = shape(dot.acc)[-2]

@@ -158,6 +158,8 @@ _WGMMA_TYPES: tuple[tuple[str, str, str, bool], ...] = (
 
 _PTX_NAMES = {"i8": "s8", "i32": "s32", **_SHORT}  # MLIR's names but these
 _WGMMA_NAME = re.compile(r"wgmma\.m64n(\d+)k\d+\..*")
+WGMMA_K_BITS = 256
+"""Of the k of a warpgroup instruction, of every type (PTX ISA 9.0, "wgmma.mma_async")."""
 WGMMA_M = 64
 """Rows of every wgmma.mma_async (PTX ISA 9.0, "Matrix shape")."""
 MMA_M = 16
