@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tilec.records import dataclass
 
 SUMS = ("arith.addf", "arith.addi")
 LESS = {"arith.minimumf": "olt", "arith.minnumf": "olt", "arith.minsi": "slt", "arith.minui": "ult"}

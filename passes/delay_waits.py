@@ -33,7 +33,6 @@ of this one are done.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from mlir import ir
@@ -60,6 +59,7 @@ from tilec.passes.rewriting.loops import behind, enclosing_ops, in_block, termin
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.walk import blocks_in, find_ops, is_of, users_of
 from tilec.passes.roles.parts import Part, parts_of
+from tilec.records import dataclass
 
 MOST_PENDING = 7
 """Groups that a wait may leave unfinished (PTX ISA 9.0, "wgmma.wait_group"; what `wgmma_wait`

@@ -14,7 +14,6 @@ counts. specialize-warps makes the ring longer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
@@ -51,6 +50,7 @@ from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.refusals import Refusal, attempt, refuse
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.walk import kernel_of
+from tilec.records import dataclass
 
 
 @dataclass

@@ -36,7 +36,6 @@ buffers, rings of two slots: the third iteration's copy would begin when half of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
@@ -71,6 +70,7 @@ from tilec.passes.rewriting.refusals import Refusal
 from tilec.passes.rewriting.scalars import binary, constant
 from tilec.passes.rewriting.walk import all_ops, is_of, is_pure, kernel_of, role_of
 from tilec.passes.roles.parts import parts_of
+from tilec.records import dataclass
 
 LEAST_PRODUCTS = 3
 """Of a loop here; two are `rotate-dots`' own."""
