@@ -28,6 +28,7 @@ What lives longer for it must find registers. Accumulators that cross an iterati
 Where a branch or a loop of a block multiplies, too, what is in front of it and what is behind
 are apart. Registers that the next iteration's products take (`rotate_last`) are written when all
 of this one are done.
+Does not handle: blocks with a product that is not waited for right away.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from tilec.passes.analysis.row_digits import QUOTIENTS, remainder_of
 from tilec.passes.analysis.vector_width import element_bytes
 
 _CASTS = ("arith.index_cast", "arith.extsi", "arith.extui", "arith.trunci")
-FEW = 8
+NEAR_STEP = 8
 """A number that only the launch knows, as of columns, is mostly larger than that."""
 _BOUNDS = ("arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui")
 
@@ -123,4 +123,4 @@ def _divided(op: ir.Operation, step: int) -> int | None:
     number = number_of(op.operands[1])
     if number and step % number == 0:
         return step // number
-    return 0 if abs(step) < abs(number or FEW) else None
+    return 0 if abs(step) < abs(number or NEAR_STEP) else None

@@ -86,7 +86,7 @@ CASES = [
     (store_and, {"SCATTERS": False}, "tensor store", "no (the kernel also reads the array)"),
     (store_and, {"SCATTERS": True}, "tensor store", "no (the kernel also scatters into the array)"),
     (store_in_a_loop, {}, "tensor store", "no (it stands in a loop)"),
-    (products, {"COUNT": 3, "CARRIED": True}, "matrix instructions", "(the loop has 3 products)"),
+    (products, {"COUNT": 3, "CARRIED": True}, "matrix instructions", "rotated (its last product"),
     (
         products, {"COUNT": 2, "CARRIED": False}, "matrix instructions",
         "(the second product is no loop-carried accumulator's)",

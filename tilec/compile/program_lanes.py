@@ -35,7 +35,7 @@ bf16 16 took 1.0 to 1.5 times as long, 4 1.0 to 1.2 times (softmax, cross-entrop
 
 Shorter rows have a lane for each 16 bytes: 387480 groups of 32 f16, to i8, take 13.0 us in 4 lanes
 each, 17.3 in 8, 246007 of 32 bf16 9.2 and 12.1."""
-ACCESSES = 4
+LANE_ACCESSES = 4
 """Of a row's tile that a lane of more has at most, where 16 bytes are no access since rows begin
 anywhere: 46736 rows of 53 bf16 take 6.5 us in 16 lanes, 9.3 in 8 and 14.8 in 4, 33333 of 90, in
 words, 5.7 in 16, 6.1 to 6.5 in 8; of 107 bf16 25000 take 5.6 in 32, 6.8 in 16, 10.1 in 8, of 153
@@ -92,9 +92,9 @@ def choose_lanes(function: ir.Operation, target: Target, report: Report) -> None
 
 def _fitting_lanes(function: ir.Operation) -> int:
     """As many lanes as the rows of a program have accesses, `LANES` at most; as many more as read
-    two sectors at once, where each had more than `ACCESSES`."""
+    two sectors at once, where each had more than `LANE_ACCESSES`."""
     facts, found = Divisibility(function), 0
-    each = ACCESSES * (HALF_FULL if have_uneven_loops(function) else 1)
+    each = LANE_ACCESSES * (HALF_FULL if have_uneven_loops(function) else 1)
     accesses = [op.opview for op in find_ops(function, tile.LoadOp, tile.StoreOp)]
     longest = max((prod(shape(one.tile)) for one in accesses), default=1)
     for one in accesses:
