@@ -148,7 +148,7 @@ class _Stripes:
         """Gives each CTA its stripe of the sums that are used."""
         axis, sums = self._cut.axis, self._cut.sums
         used = [number for number, value in enumerate(sums) if list(value.uses)]
-        for group in _groups(used, merges, sums):
+        for group in _groups(used, merges):
             values = [sums[number] for number in group]
             names = [_name(merges[number], group) for number in group]
             types = [self._type(value, axis) for value in values]
@@ -220,32 +220,18 @@ class _Stripes:
         return binary("arith.addi", iota, create("tensor.splat", [by], iota.type))
 
 
-def _groups(
-    used: Sequence[int], merges: Sequence[Merge], sums: Sequence[ir.Value]
-) -> list[list[int]]:
-    """Numbers of values that are merged together: what another decides about stands with it, and
-    all of an op but its first are of one type (IRDL knows two in an op), once layouts are known,
-    too: numbers of rows and of columns have unlike ones, though as many."""
+def _groups(used: Sequence[int], merges: Sequence[Merge]) -> list[list[int]]:
+    """Numbers of values that one op merges: two, what another decides about with that. IRDL knows
+    the type of an op's first value and one of all others, and what is alike here has unlike
+    layouts later (numbers of rows and of columns, a product's sum and one that terms are added to).
+    """
     deciders = list(dict.fromkeys(by for n in used if (by := merges[n].by) is not None))
-    found = [
-        [decider, *group]
-        for decider in deciders
-        for group in _by_type([n for n in used if merges[n].by == decider != n], sums) or [[]]
-    ]
-    alike = _by_type([n for n in used if merges[n].by is None and n not in deciders], sums)
-    matrices = [len(shape(sums[numbers[0]])) > 1 for numbers in alike]
-    alone = [numbers for numbers, is_one in zip(alike, matrices, strict=True) if is_one]
-    alone += [[n] for numbers in alike if numbers not in alone for n in numbers]
-    while len(alone) > 1:
-        *alone, first, rest = sorted(alone, key=len)
-        found.append([first[0], *rest])
-        alone += [first[1:]] if first[1:] else []
-    return found + alone
-
-
-def _by_type(numbers: Sequence[int], sums: Sequence[ir.Value]) -> list[list[int]]:
-    types = list(dict.fromkeys(sums[n].type for n in numbers))
-    return [[n for n in numbers if sums[n].type == one] for one in types]
+    found: list[list[int]] = []
+    for decider in deciders:
+        theirs = [[decider, n] for n in used if merges[n].by == decider != n]
+        found += theirs or [[decider]]
+    alone = [n for n in used if merges[n].by is None and n not in deciders]
+    return found + [alone[at : at + 2] for at in range(0, len(alone), 2)]
 
 
 def _name(merge: Merge, group: Sequence[int]) -> str:

@@ -52,3 +52,38 @@ def test_each_is_right(kept: str, monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_array_equal(out[name], right[name])
     if not kept:
         assert not out["c"].any()
+
+
+@tilec.kernel(grid=lambda x, BM: tl.cdiv(x.shape[0], BM), sum_parts=8, num_warps=8)
+def product_and_added_product(
+    x: tl.array, y: tl.array, z: tl.array, one: tl.array, two: tl.array, rows: tl.array,
+    BM: tl.const = 64, BK: tl.const = 32,
+):  # fmt: skip
+    """one = p z and two = p z of p = x y^T, the second added to a sum, and the sums of p's rows."""
+    m = tl.program_id(0) * BM
+    a = tl.load(x, (m, 0), (BM, 128))
+    first, second = tl.zeros((BM, 128), tl.f32), tl.zeros((BM, 128), tl.f32)
+    total = tl.zeros((BM,), tl.f32)
+    for k in tl.range(0, y.shape[0], BK):
+        p = tl.dot(a, tl.load(y, (k, 0), (BK, 128)).T)
+        total += tl.sum(p, axis=1)
+        p, b = p.to(tl.f16), tl.load(z, (k, 0), (BK, 128))
+        first = tl.dot(p, b, first)
+        second = second + tl.dot(p, tl.load(z, (k, 0), (BK, 128)))
+    tl.store(one, (m, 0), first)
+    tl.store(two, (m, 0), second)
+    tl.store(rows, m, total)
+
+
+def test_sums_of_one_type_in_unlike_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What their stores want of the stripes differs, since one begins anywhere: no op has both
+    behind a third."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    rng = np.random.default_rng(1)
+    x, y, z = (rng.integers(-1, 2, (n, 128)).astype(np.float16) for n in (64, 320, 320))
+    out = [np.full(shape, np.nan, np.float32) for shape in ((64, 128), (64, 128), (64,))]
+    out[0] = np.full(64 * 135 + 1, np.nan, np.float32)[1:].reshape(64, 135)[:, :128]
+    product_and_added_product.on("emulator:check")(x, y, z, *out)
+    p = x.astype(np.float64) @ y.T.astype(np.float64)
+    for found, right in zip(out, (p @ z, p @ z, p.sum(1)), strict=True):
+        np.testing.assert_array_equal(found, right)
