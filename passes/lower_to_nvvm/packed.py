@@ -89,7 +89,8 @@ def _by_pairs(op: ir.Operation, state: Lowering) -> bool:
     columns = [state.registers(operand) for operand in op.operands]
     if len(columns[0]) != len(columns[1]) or len(columns[0]) % 2:
         return False
-    orders = [order for order in _orders(op.results[0]) if _is_paired(columns, order, state)]
+    every = _orders(op.results[0], len(columns[0]))
+    orders = [order for order in every if _is_paired(columns, order, state)]
     if not orders:
         return False
     order = min(orders, key=lambda order: _packed(columns, order, state))
@@ -104,11 +105,14 @@ def _by_pairs(op: ir.Operation, state: Lowering) -> bool:
     return True
 
 
-def _orders(tile: ir.Value) -> list[Sequence[int]]:
-    """The orders in which a thread's registers may be paired: as they are, and its neighbours along
-    a dimension one behind the other, as they come out of words and go to buffers."""
+def _orders(tile: ir.Value, count: int) -> list[Sequence[int]]:
+    """The orders in which `count` registers of a thread may be paired: as they are, and, where they
+    are the whole tile's, its neighbours along a dimension one behind the other, as they come out of
+    words and go to buffers."""
     layout, sizes = layout_of(tile), shape(tile)
-    found: list[Sequence[int]] = [range(layout.num_values)]
+    found: list[Sequence[int]] = [range(count)]
+    if count != layout.num_values:  # a large tile's, a few at a time
+        return found
     for dim in range(len(sizes)):
         neighbours = run_first(layout, dim)
         if register_run(neighbours, dim) > 1 and neighbours != layout:
