@@ -103,9 +103,9 @@ class RingTurn(RingOp, one_thread=True, in_cta=True, least=0):
 
     @property
     def known_slots(self) -> int:
-        """The same; 0 where a program does not say which ring it is."""
+        """The same; 0 where a program does not say which ring it is, or how long."""
         made = self.ring.owner
-        return made.slots if isinstance(made, MakeRingOp) else 0
+        return (_number_of(made.slots) if isinstance(made, MakeRingOp) else None) or 0
 
 
 class RingSlotOp(RingTurn, name="ring_slot", pure=True):
@@ -268,7 +268,12 @@ def _slots_of(user: ir.OpView) -> int | None:
             return None
     barrier = getattr(user, "barrier", None)
     made = None if barrier is None else barrier.owner
-    return made.slots if isinstance(made, BarrierInitOp) else None
+    return _number_of(made.slots) if isinstance(made, BarrierInitOp) else None
+
+
+def _number_of(slots: Any) -> int | None:
+    """What a ring says that it has; None for what is no number, which its own op reports."""
+    return slots if isinstance(slots, int) else None
 
 
 class SlotOp(BufferView, name="slot"):

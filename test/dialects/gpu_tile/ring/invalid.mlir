@@ -268,3 +268,14 @@ func.func @slot_of_a_longer_ring(%b: !slots, %n: i32) {
   %s = "gpu_tile.slot"(%b, %i) : (!slots, i32) -> !slot
   return
 }
+
+// -----
+!slots = !gpu_tile.buffer<tensor<3x64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
+!slot = !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
+func.func @slot_of_a_ring_without_a_number(%b: !slots, %n: i32) {
+  // expected-error @below {{'gpu_tile.make_ring' op attribute 'slots' }}
+  %ring = "gpu_tile.make_ring"() {slots = "word", fills = 1 : i32, releases = 1 : i32, options = {}} : () -> !gpu_tile.ring
+  %i = "gpu_tile.ring_slot"(%ring, %n) : (!gpu_tile.ring, i32) -> i32
+  %s = "gpu_tile.slot"(%b, %i) : (!slots, i32) -> !slot
+  return
+}
