@@ -43,6 +43,16 @@ def largest_so_far(x: tl.array, B: tl.const):
         tl.store(x, (row, k), tile - tl.max(tile))
 
 
+@tilec.kernel(grid=lambda x, B: x.shape[0])
+def pass_on(x: tl.array, B: tl.const):
+    """Adds each block of a row to the next one, in place: an iteration loads what the one before
+    has stored."""
+    row = tl.program_id(0)
+    for k in tl.range(0, x.shape[1] - B, B):
+        before, here = tl.load(x, (row, k), (B,)), tl.load(x, (row, k + B), (B,))
+        tl.store(x, (row, k + B), before + here)
+
+
 @pytest.fixture(params=MAIN, autouse=True)
 def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEC_TARGET", request.param)
@@ -71,4 +81,12 @@ def test_threads_that_meet_in_place(n: int) -> None:
         [x[:, k : k + 512] - x[:, k : k + 512].max(1, keepdims=True) for k in range(0, n, 512)], 1
     )
     largest_so_far.check(x, 512)
+    np.testing.assert_array_equal(x, right)
+
+
+@pytest.mark.parametrize("blocks", [2, 9, 30])
+def test_what_the_next_iteration_loads_does_not_come_ahead(blocks: int) -> None:
+    x = RNG.integers(0, 99, (3, 64 * blocks)).astype(np.int32)
+    right = x.reshape(3, blocks, 64).cumsum(axis=1).reshape(x.shape)
+    pass_on.check(x, 64)
     np.testing.assert_array_equal(x, right)
