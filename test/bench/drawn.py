@@ -2,13 +2,14 @@
 the best of Triton, torch.compile, cuBLAS and cuDNN.
 
 python test/bench/drawn.py --seed N [--minutes M] [--count N] [--only CLASS...] [--peers torch]
-    [--listed LIST...] [--device cpu]
+    [--listed LIST...] [--device cpu] [--compile] [--artefacts FOLDER]
 
-Needs the compiler, torch, Triton and a GPU. In a part of the time all cases are compiled, by tilec,
-Triton and torch, in as many processes as there are cores; then, one by one, each is checked against
-float64 on fresh random data and timed beside its peers, in rounds. A case begins while time is
-left. Prints the distribution and the worst cases, and writes a record (`--out`, else drawn.json in
-$OUT or build/). Exit code 1 if a result was wrong, or a case neither compiled nor ran.
+Needs the compiler, torch, Triton and a GPU; what `--compile` leaves in a folder (tilec's alone
+where there is no GPU) is not compiled again. In a part of the time all cases are compiled, by
+tilec, Triton and torch, in as many processes as there are cores; then, one by one, each is checked
+against float64 on fresh random data and timed beside its peers, in rounds. A case begins while time
+is left. Prints the distribution and the worst cases, and writes a record (`--out`, else drawn.json
+in $OUT or build/). Exit code 1 if a result was wrong, or a case neither compiled nor ran.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ from product_cases import INTERLEAVED
 from records import record_text, versions
 from worker_pool import JobResult, run_jobs
 
+from tilec.runtime.cuda.driver import no_device_reason
+
 ROOT = Path(__file__).resolve().parents[2]
 COMPILING = 0.45
 """The part of the time in which compiling begins."""
@@ -44,7 +47,7 @@ COMPILE_S, MEASURE_S = 150, 60
 """Seconds for a case, to compile and to measure it."""
 SHOWN_FAILURES = 12
 EMULATED = "sm_90a"
-"""The target of a dry run."""
+"""The target where there is no GPU: of a dry run, and of what is compiled for another machine."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +107,10 @@ def main() -> int:
         options.seed, options.count, options.only, small=options.device == "cpu"
     )
     with tempfile.TemporaryDirectory(prefix="tilec-drawn-") as folder:
-        compiled, failures = _compile(options, cases, Path(folder), start)
+        compiled, failures = _compile(options, cases, options.artefacts or Path(folder), start)
         print(f"{len(compiled)} of {len(cases)} cases compiled: {_since(start)}", flush=True)
+        if options.compile:
+            return _named(failures)
         records: list[dict[str, Any]] = []
         signal.signal(signal.SIGTERM, _interrupt)
         try:
@@ -137,7 +142,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="that compile")
     parser.add_argument("--interleaved-ms", type=float, default=80, help="of timing a case")
     parser.add_argument("--out", type=Path, help="the record")
-    return parser.parse_args()
+    parser.add_argument("--artefacts", type=Path, help="a folder for compiled cases, or with such")
+    parser.add_argument("--compile", action="store_true", help="into that folder, and no more")
+    options = parser.parse_args()
+    if options.compile and options.artefacts is None:
+        parser.error("--compile leaves what it compiles in a folder: give --artefacts FOLDER, too")
+    return options
 
 
 Failures = dict[str, str]
@@ -148,9 +158,10 @@ def _compile(
     options: argparse.Namespace, cases: list[Drawn], folder: Path, start: float
 ) -> tuple[list[MeasureJob], Failures]:
     """The cases of which at least one variant compiled, as drawn; what is not begun is left out."""
-    target = _target() if options.device == "cuda" else EMULATED
+    gpu = options.device == "cuda" and not (options.compile and no_device_reason())
+    target = _target() if gpu else EMULATED
     seed = options.seed
-    compiled_for = options.device if options.peers == "all" else "cpu"
+    compiled_for = "cuda" if gpu and options.peers == "all" else "cpu"
     jobs = [CompileJob(one, target, folder, compiled_for, seed + one.number) for one in cases]
     failures: Failures = {}
     ready = []
@@ -201,6 +212,13 @@ def _measure(
             failures[f"{result.job.drawn.name}: measuring"] = result.error
 
 
+def _named(failures: Failures) -> int:
+    """Prints the first ones; 1 if there are any."""
+    for name, why in list(failures.items())[:SHOWN_FAILURES]:
+        print(f"!! {name}: {why.splitlines()[0][:200]}")
+    return int(bool(failures))
+
+
 def _report(
     options: argparse.Namespace, records: list[dict[str, Any]], failures: Failures, seconds: float
 ) -> int:
@@ -225,8 +243,7 @@ def _report(
     out = options.out or Path(os.environ.get("OUT") or ROOT / "build") / "drawn.json"
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(record_text(summary) + "\n")
-    for name, why in list(failures.items())[:SHOWN_FAILURES]:
-        print(f"!! {name}: {why.splitlines()[0][:200]}")
+    _named(failures)
     print("\n".join(line[:200] for line in summary["table"]))
     print(", ".join(f"{name} {version}" for name, version in summary["versions"].items()))
     refused = ", ".join(f"{count} of {name}" for name, count in others.items()) or "none"

@@ -3,6 +3,7 @@ what its peers compile, into their caches."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,14 +36,29 @@ class CompileJob:
 
 def compile_drawn(job: CompileJob) -> dict[str, dict[str, Any]]:
     """An entry a variant: what launches need and the telling line of its report, or the compiler's
-    "error"."""
-    found: dict[str, dict[str, Any]] = {}
+    "error". What the folder has of the case, of an earlier run, is taken from there."""
+    job.folder.mkdir(parents=True, exist_ok=True)
+    kept = job.folder / f"{job.drawn.number:04}.json"
+    about = {"case": job.drawn.name, "target": job.target}
+    known = json.loads(kept.read_text()) if kept.exists() else {}
+    if known and not about.items() <= known.items():
+        raise ValueError(f"{kept} is of {known['case']} for {known['target']}: of other cases")
+    found = known["variants"] if known else dict(_variants(job))
+    peers = known.get("peers", False)
+    if job.device == "cuda" and not peers:
+        _compile_peers(job)
+        peers = True
+    kept.write_text(json.dumps(about | {"variants": found, "peers": peers}))
+    return found
+
+
+def _variants(job: CompileJob) -> Iterator[tuple[str, dict[str, Any]]]:
     for variant in job.drawn.variants:
         path = job.folder / f"{job.drawn.number:04}-{variant.label}.tilec"
         try:
             taken = compile_variant(job.drawn.case, variant, job.target, path)
         except CompileError as error:
-            found[variant.label] = {"error": str(error)}
+            yield variant.label, {"error": str(error)}
             continue
         entry = {"kernel": variant.kernel, **taken}
         if "steps" not in entry:
@@ -52,10 +68,7 @@ def compile_drawn(job: CompileJob) -> dict[str, dict[str, Any]]:
         shown = "; ".join(map(_shown, kernels))
         if "registers" in entry:
             shown = f"{shown}, {entry['registers']} registers"
-        found[variant.label] = entry | {"reason": f"{reason(entry, decisions)} [{shown}]"}
-    if job.device == "cuda":
-        _compile_peers(job)
-    return found
+        yield variant.label, entry | {"reason": f"{reason(entry, decisions)} [{shown}]"}
 
 
 def _kernels(folder: Path, entry: dict[str, Any]) -> Iterator[CompiledKernel]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -254,6 +255,19 @@ def test_cases_compile(seed: int, target: str, tmp_path: Path) -> None:
             files = entry["steps"] if "steps" in entry else [entry["file"]]
             assert all((tmp_path / name).exists() for name in files)
             assert entry["reason"]
+
+
+def test_what_a_folder_has_is_not_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = draw(3, 1, ["elementwise"], small=True), draw(4, 1, ["pooling"], small=True)
+    job = CompileJob(one[0], "sm_90a", tmp_path, "cpu", 1)
+    first = compile_drawn(job)
+    monkeypatch.setattr("drawn_compiler.compile_variant", None)
+    assert compile_drawn(job) == first
+    for changed in (replace(job, drawn=other[0]), replace(job, target="sm_80")):
+        with pytest.raises(ValueError, match="of other cases"):
+            compile_drawn(changed)
 
 
 def record(kind: str, untuned: list[str], **us: float) -> dict[str, Any]:
