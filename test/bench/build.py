@@ -1,7 +1,7 @@
 """Compiles every variant of every benched case into build/bench, here, without a GPU.
 
 python test/bench/build.py [--sets memory matmul hopper attention fused grouped layers]
-    [--only TEXT...] [--target sm_90a] [--cubin]
+    [--only TEXT...] [--target sm_90a] [--cubin] [--untuned]
     [--sweep BM=128,256 BN=128 BK=64 num_warps=8 STAGES=3,4]
 
 One artefact serves all cases that the just-in-time compiler would compile it once for.
@@ -64,6 +64,8 @@ def main() -> int:
     needed: dict[str, dict[str, str]] = {}
     for case in cases:
         variants = case.swept(configurations) if configurations else case.variants
+        if options.untuned:
+            variants = tuple(one for one in variants if f"tilec {one.label}" in case.untuned)
         needed[case.name] = {}
         for variant in variants:
             key = artefact_key(case, variant, options.target)
@@ -104,6 +106,7 @@ def _options() -> argparse.Namespace:
         metavar="NAME=VALUES",
         help="all combinations instead of the cases' own variants (sets hopper, attention)",
     )
+    parser.add_argument("--untuned", action="store_true", help="what nobody chose alone")
     parser.add_argument("--processes", type=int, default=2, help="that compile")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench")
     return parser.parse_args()
