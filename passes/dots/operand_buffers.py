@@ -36,7 +36,8 @@ def staged(
     over.
     """
     value = _as_loaded(value)
-    shared = operand_layout(shape(value), element(value), _contiguous(value, k_dim, row))
+    along = _contiguous(value, k_dim, row)
+    shared = operand_layout(shape(value), element(value), along, _part(along, k_dim, row))
     type_ = BufferType.of(value, shared)
     side = "lhs" if k_dim else "rhs"
     return staged_as(dot, value, type_, context, side, "the instruction reads it from there")
@@ -130,17 +131,17 @@ def _transposes(value: ir.Value) -> list[ir.Value]:
 
 
 def _contiguous(value: ir.Value, k_dim: int, row: MmaInstruction) -> int:
-    """The dimension along which the buffer is contiguous: the tile's own where that is legal, and
-    no instruction begins inside a panel and ends in another."""
+    """The dimension along which the buffer is contiguous: the tile's own where that is legal."""
     if bit_width(element(value)) != 16:
         return k_dim
-    runs_along = _run_dim(layout_of(value), k_dim)
-    size, part = shape(value)[runs_along], row.m if k_dim else row.n
-    panel = panel_elements(size, element(value))
-    if not panel:
-        return k_dim
-    straddles = runs_along != k_dim and size > part and bool(part % panel and panel % part)
-    return k_dim if straddles else runs_along
+    along = _run_dim(layout_of(value), k_dim)
+    is_panel = panel_elements(shape(value)[along], element(value), _part(along, k_dim, row))
+    return along if is_panel else k_dim
+
+
+def _part(along: int, k_dim: int, row: MmaInstruction) -> int | None:
+    """The rows or columns that an instruction reads; along k it may begin anywhere in a panel."""
+    return None if along == k_dim else row.m if k_dim else row.n
 
 
 def _run_dim(layout: Layout, k_dim: int) -> int:

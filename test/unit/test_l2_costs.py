@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+import tilec
+import tilec.language as tl
 from tilec.call.call_class import class_of
 from tilec.call.specialization import specialize
 from tilec.costs.dot_work import Memory
@@ -108,6 +110,37 @@ def test_how_many_programs_read_an_operand_is_read_off_the_launch() -> None:
     assert (a, b) == (128 * 128, 64 * 128)
     assert columns == pytest.approx(1536 / 64)
     assert rows == pytest.approx(2048 / 128)
+
+
+@tilec.kernel(grid=lambda y, BM, BN: (tl.cdiv(y.shape[0], BM), tl.cdiv(y.shape[1], BN)))
+def gated(
+    x: tl.array, g: tl.array, u: tl.array, y: tl.array,
+    BM: tl.const = tl.auto, BN: tl.const = tl.auto, BK: tl.const = tl.auto,
+):  # fmt: skip
+    """y = (x @ g) * (x @ u)."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    gate, up = tl.zeros((BM, BN), tl.f32), tl.zeros((BM, BN), tl.f32)
+    for k in tl.range(0, x.shape[1], BK):
+        rows = tl.load(x, (m, k), (BM, BK))
+        gate = tl.dot(rows, tl.load(g, (k, n), (BK, BN)), gate)
+        up = tl.dot(rows, tl.load(u, (k, n), (BK, BN)), up)
+    tl.store(y, (m, n), (gate * up).to(y.dtype))
+
+
+def test_what_warpgroups_cut_comes_in_panels_that_each_reads_whole() -> None:
+    """Two of them take 96 columns of 192 each: half lines. 64 of 128, and three times 64 rows of
+    64 columns, are whole ones; so are those of k."""
+    across = view(192, 768)
+    along = replace(across, strides=(1, 192))
+    x, y = view(1536, 192), view(1536, 768)
+
+    def wasted(weights: ArrayView, rows: int, columns: int) -> int:
+        values = {"x": x, "g": weights, "u": weights, "y": y}
+        loop = launched(gated, values, BM=rows, BN=columns, BK=64).loops[0]
+        return loop.asked_bytes - loop.global_bytes
+
+    assert wasted(across, 64, 192) == 2 * 64 * 192 * 2
+    assert wasted(across, 64, 128) == wasted(across, 192, 64) == wasted(along, 64, 192) == 0
 
 
 def grouped(groups: int, rows: int, n: int, k: int, BM: int) -> dict[str, Any]:

@@ -426,7 +426,8 @@ def _add_operands(dot: tile.DotOp, unit: Unit, loop: _Loop, found: _Found) -> No
         operands = tuple(_operand(source, axis, found) for source, axis in here)
         width = bit_width(element(dot.lhs)) // 8
         twice = any(is_used_twice(source.load) for source, _ in here)
-        loop.fills.append(Fill(operands, width, unit, twice))
+        groups = -(-shape(dot.acc)[-2] // WGMMA_M)
+        loop.fills.append(Fill(operands, width, unit, twice, groups))
 
 
 def _operand(source: Source, axis: int, found: _Found) -> Operand:

@@ -19,7 +19,7 @@ from tilec.costs.scalar_values import Numbers, Point
 from tilec.costs.work import ALONE, LoopWork, Way, Work, in_stripes
 from tilec.executable.grid import Grid, check_grid
 from tilec.executable.kernel import Parameter
-from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES, WORD_BYTES
+from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES, WARPGROUP_WARPS, WORD_BYTES
 from tilec.hardware.target import Target
 from tilec.records import dataclass
 from tilec.runtime.array_list import ArrayList
@@ -175,7 +175,8 @@ def _loops(
     changes: list[dict[str, Any]] = []
     for body, trips in zip(program.bodies, around, strict=True):
         iterations = {name: programs * trips / size for name, size in sizes.items()}
-        found = filling(body.work, body.fills, memories, rates, cluster, iterations)
+        groups = program.warps // WARPGROUP_WARPS
+        found = filling(body.work, body.fills, memories, rates, cluster, iterations, groups)
         narrow = [n for n in body.met if n in memories and memories[n].alignment < WORD_BYTES]
         found["beside"] = sum(body.met[name] for name in narrow)
         rows = uneven[body.around[-1]] if body.around else 0

@@ -49,12 +49,14 @@ class Operand:
 @dataclass(frozen=True)
 class Fill:
     """The operands of a dot that an iteration loads, which multiplies elements of `width` bytes.
-    `is_used_twice`: whether registers take one of them, too."""
+    `is_used_twice`: whether registers take one of them, too; `groups`: of warps, among which its
+    rows can be dealt out: more cut its columns."""
 
     operands: tuple[Operand, ...]
     width: int
     unit: Unit
     is_used_twice: bool
+    groups: int = 1
 
 
 def filling(
@@ -64,10 +66,11 @@ def filling(
     rates: Rates,
     cluster: Sequence[int],
     iterations: Mapping[str, float],
+    groups: int,
 ) -> dict[str, Any]:
     """What a loop's dots' operands take, as fields of its `LoopWork`. `memories` by name of array;
     `cluster`: CTAs along axes of the grid that load together what they share; `iterations`: of all
-    programs, for each byte of an array."""
+    programs, for each byte of an array; `groups`: of four warps of a program."""
     if not fills:
         return {"way": loop.way}
     way, staged, narrow, vectors, spared = loop.way, 0, 0, 0, 0
@@ -86,6 +89,8 @@ def filling(
             rows = prod(one.tile) // one.tile[-1 if memory.contiguous == 1 else -2]
             sharing = _sharing(one, memory, fill, cluster)
             row = one.nbytes // rows
+            if fill.unit is Unit.WARPGROUPS and one.axis == 0 and memory.contiguous == 1:
+                row //= max(1, groups // fill.groups)  # in panels that each reads whole
             lines = line_bytes(one.nbytes, row, memory, own, rates)
             spared += one.nbytes - one.nbytes // sharing
             wasted += lines // sharing - one.nbytes
