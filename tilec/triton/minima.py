@@ -17,7 +17,7 @@ from typing import Any
 from tilec.executable.kernel import Grid
 from tilec.records import dataclass
 from tilec.triton.program import Function, Op, Value, replace_values, walk
-from tilec.triton.program_numbers import always_equal, decides
+from tilec.triton.program_numbers import always_equal, decides, parts_of
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ def settle(function: Function, minima: tuple[Minimum, ...]) -> None:
 
 
 def _asks_programs(value: Value) -> bool:
-    """Whether something that `decides` depends on which program runs, or on how many."""
+    """Whether something that `decides` depends on which program runs, on how many, or on a loop."""
     op = value.owner
     if not isinstance(op, Op):
-        return False
+        return op.parent is not None
     asks = op.name in ("tt.get_program_id", "tt.get_num_programs")
-    return asks or any(map(_asks_programs, op.operands))
+    return asks or any(map(_asks_programs, parts_of(value)))

@@ -21,6 +21,7 @@ from tilec.triton.pointer_numbers import PRESENT
 from tilec.triton.pointer_roots import why_no_argument
 from tilec.triton.polynomial import ONE, ZERO
 from tilec.triton.program import Function, Op, Value, walk
+from tilec.triton.program_numbers import parts_of
 from tilec.triton.raising import NotRaised, Raised, Raising, is_volatile, stored
 from tilec.triton.signs import Signs
 
@@ -83,7 +84,7 @@ class Plan:
             value = todo.pop()
             if value not in seen:
                 seen.add(value)
-                todo += value.owner.operands if isinstance(value.owner, Op) else ()
+                todo += parts_of(value)
         return frozenset(a.name for a in self.function.arguments if a in found | seen)
 
 
