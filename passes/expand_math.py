@@ -26,8 +26,8 @@ One-dimensional vectors are taken apart, except by ops LLVM has for vectors. fas
 the hardware's approximation, which flushes f32 denormals; f64 has none and stays accurate. The
 report says what many accurate ones at a place take.
 Otherwise denormal arguments and results are right. arith.divf is correctly rounded; fastmath<arcp>
-gives div.full (2 ulp), but for f64, which has none, and LLVM gives div.approx for afn. arith.remf
-becomes an exact remainder.
+gives div.full (2 ulp), afn div.approx, but for f64, which has neither. arith.remf becomes an exact
+remainder.
 
 Does not handle: arith.maximumf, minimumf, maxnumf, minnumf, integer division and conversions, which
 LLVM selects well; types other than the above, which are a CompileError.
@@ -142,8 +142,8 @@ class _Expander:
     def expand(self, name: str, op: ir.Operation) -> None:
         """Replaces and erases `op`, whose name is `name`; keeps divisions LLVM selects well."""
         flags = self._fastmath(op)
-        if name == "arith.divf" and not self._is_full_division(op, flags):
-            if "afn" not in flags and "arcp" in flags:  # LLVM would multiply by 1 / a constant
+        if name == "arith.divf" and not self._is_quick_division(op, flags):
+            if "arcp" in flags:  # LLVM would multiply by 1 / a constant
                 others = ",".join(sorted(flags - {"arcp"})) or "none"
                 text = f"#arith.fastmath<{others}>"
                 op.attributes["fastmath"] = self._vocabulary.attribute(text)
@@ -167,11 +167,11 @@ class _Expander:
             flags = self._flags[attribute] = words | {"afn", "arcp"} if "fast" in words else words
         return flags
 
-    def _is_full_division(self, op: ir.Operation, flags: frozenset[str]) -> bool:
-        """Whether div.full shall stand for this division: f64 has none, afn has a faster one."""
+    def _is_quick_division(self, op: ir.Operation, flags: frozenset[str]) -> bool:
+        """Whether div.full, or div.approx, shall stand for this division: f64 has neither."""
         found = op.results[0].type
         element = found.element_type if is_vector(found) else found
-        return "arcp" in flags and "afn" not in flags and not isinstance(element, ir.F64Type)
+        return not flags.isdisjoint({"arcp", "afn"}) and not isinstance(element, ir.F64Type)
 
     def _direct(self, name: str, op: ir.Operation) -> ir.Value:
         intrinsic, attributes = DIRECT[name]

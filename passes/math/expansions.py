@@ -87,7 +87,7 @@ EXPANSIONS: Mapping[str, Expansion] = MappingProxyType(
         "math.fpowi": Expansion(power.power_of_integer),
         "math.ipowi": Expansion(power.integer_power),
         "arith.remf": Expansion(remainder.remainder, remainder.remainder_approximate),
-        "arith.divf": Expansion(quotient.divide_full),
+        "arith.divf": Expansion(quotient.divide_full, quotient.divide_approximate),
     }
 )
 
@@ -107,6 +107,7 @@ IN_PLACE = frozenset(
         trigonometric.cos_approximate,
         hyperbolic.tanh_approximate,
         quotient.divide_full,
+        quotient.divide_approximate,
     }
 )
 """Formulas of one to three ops, cheaper written where they are used than called."""

@@ -214,7 +214,32 @@ def test_quotient_with_arcp_is_within_two_ulps() -> None:
         assert_close(got, wanted, "f32", 3.0, (x, y))
 
 
-@pytest.mark.parametrize("flags", ["", "afn", "fast", "contract"])
+def test_approximate_quotient() -> None:
+    """Within two ulps of divisors up to 2**126, 0 beyond; denormals are zeros."""
+    x, y = pairs("f32", 50_000)
+    least = np.finfo(np.float32).smallest_normal
+    with np.errstate(all="ignore"):
+        wanted = x.astype(np.longdouble) / y.astype(np.longdouble)
+        got = compiled("arith.divf", ["f32", "f32"], flags="afn")(x, y)
+        near = (np.abs(y) >= least) & (np.abs(y) <= 2.0**126) & (np.abs(x) >= least)
+        near &= (np.abs(wanted) >= 2 * least) & (np.abs(wanted) <= 2.0**126)
+    assert near.sum() > 10_000
+    assert_close(got[near], wanted[near], "f32", 3.0, (x[near], y[near]))
+
+
+def test_an_approximate_reciprocal_is_one_instruction() -> None:
+    text = expanded("""
+        llvm.func @f(%x: f32) -> f32 {
+          %one = arith.constant 1.0 : f32
+          %r = arith.divf %one, %x fastmath<afn> : f32
+          llvm.return %r : f32
+        }""")
+    assert "nvvm.rcp.approx.ftz" in text
+    assert "fdiv" not in text
+    assert "div.approx" not in text
+
+
+@pytest.mark.parametrize("flags", ["", "contract"])
 def test_other_quotients_are_left_to_llvm(flags: str) -> None:
     text = expanded(one_op("arith.divf", ["f32", "f32"], "f32", flags))
     assert "fdiv" in text
