@@ -167,15 +167,17 @@ def test_parts_take_the_shared_memory_of_one_tile_whatever_their_number() -> Non
 
 
 def test_sums_that_are_sent_word_by_word_take_longer() -> None:
-    """Few of the transposed product, whose rows run down columns of its sums."""
+    """Of the transposed product, whose rows run down columns of its sums: few one by one, and many
+    behind an exchange among lanes."""
     machine = usual_machine(find_target("sm_90a"))
     rates = machine.rates
-    for columns, is_slower in ((48, True), (176, False)):
+    for columns, rate in ((48, rates.gathered_words), (176, rates.gathered_across)):
         sums = (64 * columns,)
         work = Work(128, 4, (LoopWork(1, {"f16": 1}),), 0, *sums, parts=8, sums=sums)
         slower = predict(replace(work, sends_words=True), machine).us - predict(work, machine).us
-        by_words = work.sent_bytes / rates.gathered_words - work.sent_bytes / rates.gathered_bytes
-        assert slower == pytest.approx(by_words if is_slower else 0)
+        assert slower == pytest.approx(
+            work.sent_bytes / rate - work.sent_bytes / rates.gathered_bytes
+        )
     f8 = (496, 304, 10368, 1, tl.f8e4m3, "ieee", machine)
     at_k = {"a": Memory(1, 128), "b": Memory(0, 128), "c": Memory(1, 32)}
     chosen = choose_tiles(*f8, **at_k)

@@ -426,16 +426,12 @@ def test_columns_that_threads_store_one_by_one_are_few_powers_of_two() -> None:
 def test_one_program_a_multiprocessor_gets_all_of_its_memory() -> None:
     """5.63 us for 7.17 of an H200 with a ring that leaves room for a second CTA; products whose
     programs are more, or whose rings fill it anyway, are as they were."""
-    found = tiles(128, 3456, 1344, memories=(Memory(1, 128),) * 2)
-    assert (found.rows, found.columns, found.stages) == (64, 64, 12)
-    work = work_of(
-        Product(128, 3456, 1344, 1, "bf16", 2, *(Memory(1, 128),) * 2),
-        (64, 64, 64),
-        1,
-        ALONE,
-        HOPPER,
-        found.stages,
-    )
+    product = Product(128, 3456, 1344, 1, "bf16", 2, *(Memory(1, 128),) * 2)
+    size = (64, 64, 64)
+    every = tile_choices(product, HOPPER)
+    found = next(x for x in every if (x.rows, x.columns, x.depth) == size and x.cluster == ALONE)
+    assert found.stages == 12
+    work = work_of(product, size, 1, ALONE, HOPPER, found.stages)
     assert predict(work, HOPPER).occupancy == 1
     assert not HOPPER.target.fits_twice(predict(work, HOPPER).shared_bytes)
     assert filling_stages(replace(work, programs=133), HOPPER) is None

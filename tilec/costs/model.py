@@ -361,12 +361,19 @@ def _pipelined(
         asking = min(1.0, work.programs / machine.multiprocessors)
         latency += asking * (rates.loaded_latency - rates.memory_latency)
         step = rates.step + (rates.cluster_step if work.cluster > 1 else 0)
+        is_alone = work.warps * work.teams == WARPGROUP_WARPS and not loop.waiting_products
+        step += rates.lone_step if is_alone and loop.unit is Unit.WARPGROUPS else 0
     stepped = {**units, "arithmetic": units["arithmetic"] + step / work.teams}
     longest = _in_order(loop, stepped, work, rates)
     # A ring of n slots has n - 1 loads on the way while it computes, one fewer where a slot is held
-    # until the instructions behind it are issued.
-    ahead = max(1, slots - (1 if loop.unit is Unit.WARPS else 2))
-    return max(longest, latency / ahead if loop.trips > slots else 0)
+    # until the instructions behind it are issued: of two slots none.
+    ahead = slots - (1 if loop.unit is Unit.WARPS else 2)
+    if loop.trips <= slots:
+        return longest
+    # Products that something waits for end in their iteration, with all that they read.
+    if not ahead and not loop.waiting_products:
+        return longest + latency
+    return max(longest, latency / max(1, ahead))
 
 
 def _in_order(loop: LoopWork, units: Mapping[str, float], work: Work, rates: Rates) -> float:

@@ -12,7 +12,8 @@ def gather_us(work: Work, machine: Machine) -> float:
     if work.parts == 1:
         return 0.0
     rates = machine.rates
-    by_words = work.sends_words and not work.sends_vectors
-    rate = rates.gathered_words if by_words else rates.gathered_bytes
+    rate = rates.gathered_bytes
+    if work.sends_words:
+        rate = rates.gathered_across if work.sends_vectors else rates.gathered_words
     wide = rates.gather_wide if work.parts > PORTABLE_CTAS else 0.0
     return (rates.gather + wide) * work.meetings + work.sent_bytes / rate

@@ -34,7 +34,7 @@ class Rates:
     program, `shared_start` where it is the next one of a warp. `step`: an iteration that waits for
     a slot of a ring and gives it back, beside what it computes; two teams take half of that each,
     under the other's products. `cluster_step`: how much more where slots are given back to another
-    CTA.
+    CTA, `lone_step` where a warpgroup multiplies by itself.
 
     Elements one by one, in clocks for each: `narrow_load` through registers, `narrow_copy` by
     cp.async; `vector_copy`: for each 16 bytes that threads copy beside these. `narrow_store`, and
@@ -65,8 +65,9 @@ class Rates:
     for, reads and adds up in a microsecond. `gather`: that the CTAs which sum parts of a program's
     loop meet, before and behind what they send, `gather_wide`: more of clusters that not every
     GPU has room for; `gathered_bytes`: of sums that each of them gets
-    and adds up in a microsecond, `gathered_words` where it gets few of them word by word, since
-    rows of the result run across the pairs of sums that a thread has. `lone_issue`: clocks for each
+    and adds up in a microsecond, `gathered_across` where rows of the result run across the pairs of
+    sums that a thread has, so that lanes exchange them first, `gathered_words` where it gets few of
+    such word by word. `lone_issue`: clocks for each
     instruction in which a thread computes operands of products, of a program by itself: mostly one
     warp a scheduler, which waits for its own results. `prepared_overlap`: how much of that lies
     under products, 1 for nothing (the power of a norm).
@@ -126,6 +127,7 @@ class Rates:
     shared_start: float
     step: float
     cluster_step: float
+    lone_step: float
     narrow_load: float
     narrow_copy: float
     vector_copy: float
@@ -154,6 +156,7 @@ class Rates:
     gather: float
     gather_wide: float
     gathered_bytes: float
+    gathered_across: float
     gathered_words: float
     lone_issue: float
     prepared_overlap: float

@@ -50,6 +50,12 @@ of 1 to 256 bytes, of fp8 whose rows begin inside of lines, of a long k with few
 (seed 281128777, 2026-11-28). A launch is let in early by one whose CTAs fill a multiprocessor: fp8
 and bf16 in tiles of two CTAs took 0.5 to 1 us more. Writing alone reaches 3.31 TB/s (`torch.fill_`
 of 512 MB), 3.6 in 64 x 256 tiles of fp8 6208 x 16000 x 64, of 4.81.
+`gathered_bytes` and `gathered_across` fit 440 timings of parts, `lone_step` 1,600 of products of
+384 bytes of k and more (2026-11-28 and 29): of 147 with three tiles or more the one taken is 4.4 %
+from the fastest in the mean, 5.1 before, the 95th percentile 20 % for 22, of 394 earlier ones 4.9 %
+as before. That a ring of two slots loads nothing ahead, which came with them: fp8 3712 x 368 x 5968
+in two parts of 128 x 208, transposed, takes 37.5 us (23.8 by prediction before), bf16 2248 x 872 x
+13376 in two parts of 256 x 128 175 (88).
 `exchange` and `kept` fit 108 timings of cross-entropy, softmax and RMS norm, 2 to 2048 rows of 6528
 to 250112 elements in tiles of 2048 to 16384 (`row-tiles-h200-*.json`): the tile that is first
 by prediction takes 1.02 times as long as the fastest one, in the geometric mean, and 1.26 times at
@@ -86,6 +92,7 @@ RATES = Rates(
     shared_start=60,
     step=55,
     cluster_step=20,
+    lone_step=100,
     narrow_load=0.138,
     narrow_copy=0.22,
     vector_copy=0.72,
@@ -113,7 +120,8 @@ RATES = Rates(
     summed_bytes=45_000,
     gather=0.6,
     gather_wide=0.45,
-    gathered_bytes=25_000,
+    gathered_bytes=14_000,
+    gathered_across=9_000,
     gathered_words=6_600,
     lone_issue=2.0,
     prepared_overlap=1.5,
