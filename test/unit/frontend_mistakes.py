@@ -221,6 +221,12 @@ CASES: dict[str, tuple[str, str]] = {
         "the condition must be i1",
     ),
     "math_on_runtime": ("y = @@math.sqrt(f)", "help: use tl.sqrt"),
+    "method_of_a_constant": ("y = @@BN.bit_lenght()", "help: did you mean 'bit_length'?"),
+    "method_on_runtime": (
+        "y = @@(n, 1).index(1)",
+        "'index' works on compile-time constants only, found a scalar of i32",
+    ),
+    "method_without_what_is_sought": ("y = @@(1, 2).index(3)", "index: "),
     "string_arithmetic": ("y = @@NAME + 1", "can only concatenate str"),
     "array_arithmetic": ("y = @@x + 1", "help: an array is no pointer"),
     "dtype_arithmetic": ("y = @@tl.f32 + 1", "'+' does not apply to the dtype f32"),

@@ -282,6 +282,23 @@ def test_scalar_parameters() -> None:
 
 
 @tilec.kernel
+def methods_of_constants(out: tl.array, N: tl.const, NAME: tl.const, SIZES: tl.const):
+    bits = 0
+    for _ in tl.static_range(N.bit_length() - 1):
+        bits += 1
+    tl.store(out, 0, bits)
+    tl.store(out, 1, N.bit_count() if NAME.lower().startswith("gel") else 0)
+    tl.store(out, 2, SIZES.index(48) + 10 * SIZES.count(16))
+    tl.store(out, 3, 1 if (N / 3).is_integer() else 2)
+
+
+def test_constants_have_pythons_methods() -> None:
+    out = np.zeros(4, np.int32)
+    run(methods_of_constants, out, 160, "GELU", (16, 48, 16))
+    np.testing.assert_array_equal(out, [7, 2, 21, 2])
+
+
+@tilec.kernel
 def either(x, out: tl.array):
     value = x if x.ndim == 0 else tl.load(x, 0, ())
     tl.store(out, 0, value)

@@ -53,6 +53,14 @@ METHODS = (
 """Methods of tiles and scalars: `x.f(...)` is `tl.f(x, ...)`, `x.to` is `tl.cast`."""
 
 
+OF_CONSTANTS: dict[type, tuple[str, ...]] = {
+    int: ("bit_length", "bit_count"),
+    float: ("is_integer",),
+    str: ("startswith", "endswith", "lower", "upper", "count"),
+    tuple: ("index", "count"),
+}
+"""Methods of constants that are Python's own: they change nothing, and give numbers or strings."""
+
 _OF_A_DTYPE = ("name", "bits", "is_float", "is_integer", "is_unsigned", "is_bool")
 
 
@@ -84,7 +92,10 @@ def evaluate_attribute(frame: Frame, node: ast.Attribute) -> Any:
         return getattr(owner, name)
     if isinstance(owner, DType) and name in _OF_A_DTYPE:
         return getattr(owner, name)
-    notes = (NO_LISTS,) if isinstance(owner, tuple) else ()
+    methods = next((OF_CONSTANTS[t] for t in OF_CONSTANTS if isinstance(owner, t)), ())
+    if name in methods:
+        return getattr(owner, name)
+    notes = (NO_LISTS,) if isinstance(owner, tuple) else did_you_mean(name, methods)
     raise Mistake(f"{describe(owner)} has no '{name}'", *notes)
 
 

@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import Any
 
 import tilec.language as tl
+from tilec.frontend.attributes import OF_CONSTANTS
 from tilec.frontend.branches import as_condition
 from tilec.frontend.frame import DEEPEST_CALL, Frame
 from tilec.frontend.habits import function_help, keyword_help
@@ -50,6 +51,8 @@ def evaluate_call(frame: Frame, node: ast.Call) -> Any:
         return call_function(frame, node, function, arguments, keywords)
     if getattr(math, getattr(function, "__name__", ""), frame) is function:
         return _call_math(function, arguments, keywords)
+    if isinstance(getattr(function, "__self__", None), tuple(OF_CONSTANTS)):
+        return _call_of_constant(function, arguments, keywords)
     if hasattr(function, "__tilec_kernel__"):
         raise Mistake(
             f"a kernel cannot call the kernel {describe(function)}",
@@ -168,6 +171,21 @@ def _call_math(function: Callable[..., Any], arguments: list[Any], keywords: dic
         return constant_from_python(function(*arguments), f"math.{name}(...)")
     except (ArithmeticError, ValueError, TypeError) as error:
         raise Mistake(f"math.{name}: {error}") from None
+
+
+def _call_of_constant(
+    method: Callable[..., Any], arguments: list[Any], keywords: dict[str, Any]
+) -> Any:
+    """Calls a method of Python's of a constant, as in "N.bit_length()"."""
+    owner, name = method.__self__, method.__name__  # pyright: ignore[reportFunctionMemberAccess]
+    parts = owner if isinstance(owner, tuple) else ()
+    found = next((x for x in (*parts, *arguments, *keywords.values()) if is_runtime(x)), None)
+    if found is not None:
+        raise Mistake(f"'{name}' works on compile-time constants only, found {describe(found)}")
+    try:
+        return constant_from_python(method(*arguments, **keywords), f"{name}(...)")
+    except (ArithmeticError, ValueError, TypeError) as error:
+        raise Mistake(f"{name}: {error}") from None
 
 
 def call_function(
