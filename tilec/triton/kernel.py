@@ -417,7 +417,9 @@ def _pointer(argument: Value, value: Any) -> ArrayView:
 
 
 def plan_text(plan: Plan) -> str:
-    """What became of the pointers: arrays, and accesses that stay gathers, with the reason."""
+    """What became of the pointers: arrays, and accesses that stay gathers, with the reason; and of
+    loops that are two in one."""
     lines = [f"{name}: {rule}" for name, rule in zip(plan.names, plan.arrays, strict=True)]
+    lines += [f"{place}: loop: {note}" for place, note in plan.function.notes]
     lines += [f"{place}: gather or scatter ({why})" for place, why in plan.kept]
     return "\n".join(lines)

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from tilec.triton.effects import STORES, has_effect
 from tilec.triton.forms import Form, Forms
 from tilec.triton.program import Block, Op, Value, defining, walk
 from tilec.triton.raising import Raised, stored
 
-_STORES = ("tt.store", "tt.descriptor_store")
-_EFFECTS = (*_STORES, "tt.atomic_rmw", "tt.atomic_cas", "tt.assert", "tt.print", "scf.while")
-_SILENT = ("llvm.intr.assume", "gpu.barrier")
 _COMBINING = ("tt.reduce", "tt.scan", "tt.map_elementwise")
 
 
@@ -28,8 +26,7 @@ class Live:
         self.inductions: dict[Value, Form] = {}
         self._todo: list[Value] = []
         for op in walk(block):
-            known = op.regions or op.results or op.name in (*_EFFECTS, *_SILENT, "scf.yield")
-            if op.name in _EFFECTS or op.attributes.get("pure") == "false" or not known:
+            if has_effect(op):
                 self._op(op)
         self._run()
         self._check_loops(block)
@@ -81,7 +78,7 @@ class Live:
         steps = [loop_of(v).operands[:3] for v in needed if not isinstance(v.owner, Op)
                  and v.owner.parent is not None]  # fmt: skip
         values = op.operands[1:]
-        if op.name in _STORES:
+        if op.name in STORES:
             values = [stored(op)]
         elif op.name != "tt.load" or len(values) < 2 or constant_behind(values[1]) is not None:
             values = []

@@ -1,15 +1,18 @@
 """Brings a kernel, as it is read, into the form that is planned and built: one block of structured
-control flow, no calls, pointers and numbers for arguments, no regions that map elements, no
-accesses by descriptor but loads and stores of rectangles, no pointers made of numbers, each pointer
-from one argument where that can be, none cast to larger elements, and quotients of where programs
-begin or of groups, those that 32 bits hold marked.
+control flow, no calls, pointers and numbers for arguments, no regions that map elements, no loops
+that are two in one, no accesses by descriptor but loads and stores of rectangles, no pointers made
+of numbers, each pointer from one argument where that can be, none cast to larger elements, and
+quotients of where programs begin or of groups, those that 32 bits hold marked.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilec.triton.cast_pointers import split_casts
 from tilec.triton.descriptor_accesses import expand_descriptor_accesses
 from tilec.triton.descriptor_arguments import without_descriptors
+from tilec.triton.flat_loops import nest_flat_loops
 from tilec.triton.grouped_quotients import group_quotients
 from tilec.triton.inline import inline_calls
 from tilec.triton.lift import lift
@@ -22,9 +25,14 @@ from tilec.triton.program import Function
 from tilec.triton.quotients import split_quotients
 
 
-def normalized(function: Function, nan: frozenset[str] = frozenset()) -> Function:
+def normalized(
+    function: Function,
+    nan: frozenset[str] = frozenset(),
+    nonnegative: frozenset[str] = frozenset(),
+) -> Function:
     """The same kernel in that form; `function` is used up. CompileError for what cannot be. `nan`:
-    the arguments that are descriptors padded with NaN."""
+    the arguments that are descriptors padded with NaN; `nonnegative`: those that are not
+    negative."""
     function = lift(function)
     (body,) = function.blocks
     if body.terminator.operands:
@@ -32,6 +40,7 @@ def normalized(function: Function, nan: frozenset[str] = frozenset()) -> Functio
     body.ops = body.ops[:-1]
     inline_calls(function)
     expand_maps(function)
+    notes = nest_flat_loops(function, nonnegative)
     function = without_descriptors(function, nan)
     expand_descriptor_accesses(function)
     resolve_numbers(function)
@@ -41,4 +50,4 @@ def normalized(function: Function, nan: frozenset[str] = frozenset()) -> Functio
     split_quotients(function)
     mark_narrow_quotients(function)
     group_quotients(function)
-    return function
+    return replace(function, notes=notes)

@@ -107,12 +107,12 @@ def plan_kernel(
     what arguments make of them; `nan`: descriptors padded with NaN. CompileError where a pointer
     comes from no argument.
     """
-    function = joined(normalized(function, nan), groups)
+    if nonnegative is None:
+        nonnegative = frozenset(a.name for a in function.arguments)
+    function = joined(normalized(function, nan, nonnegative), groups)
     for argument in function.arguments:
         if argument.type.element.startswith("!") and argument.type.pointee is None:
             raise function.error(f"argument '{argument.name}' is {argument.type}")
-    if nonnegative is None:
-        nonnegative = frozenset(a.name for a in function.arguments)
     minima = find_minima(function)
     if settles:
         settle(function, minima)

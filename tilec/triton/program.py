@@ -124,7 +124,7 @@ class Op:
 class Function:
     """A `tt.func`. `given`: the attributes of each argument; `blocks`: the body's; `module`: the
     functions beside it, by name, which it may call; `contracts`: whether a product and a sum may be
-    one rounding."""
+    one rounding; `notes`: what became of its loops, for reports."""
 
     name: str
     location: Location
@@ -134,6 +134,7 @@ class Function:
     is_public: bool
     module: Mapping[str, Function] = field(default_factory=dict)
     contracts: bool = True
+    notes: list[tuple[Location, str]] = field(default_factory=list)
 
     def error(self, why: str) -> CompileError:
         """An error about the function as a whole."""
