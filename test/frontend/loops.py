@@ -44,6 +44,24 @@ def down(v: tl.array, n: tl.i32):
 print(down.source_module(["v:f32[?]", "n:i32"]))
 
 
+# A step that may be 0 or less is looked at where the loop begins; one that counts programs is not.
+# CHECK-LABEL: func.func @stepped(
+# CHECK:       %[[UP:.*]] = arith.cmpi sgt, %{{.*}}, %c0_i32 : i32
+# CHECK:       "tile.assert"(%[[UP]]) {message = "the step of this range is 0 or negative; to count down, give a constant step"}
+# CHECK:       scf.for
+# CHECK-NOT:   tile.assert
+# CHECK:       return
+@tilec.kernel
+def stepped(v: tl.array, n: tl.i32):
+    for i in range(0, v.shape[0], n):
+        tl.store(v, i, 1.0)
+    for i in range(tl.program_id(0), v.shape[0], tl.num_programs(0) * 4):
+        tl.store(v, i, 1.0)
+
+
+print(stepped.source_module(["v:f32[?]", "n:i32"]))
+
+
 # CHECK-LABEL: func.func @breaks(
 # CHECK:       scf.while (%[[I:.*]] = %c0{{.*}}, %[[BROKEN:.*]] = %false
 # CHECK:         %[[IN:.*]] = arith.cmpi slt, %[[I]], %{{.*}} : index

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from one_program import f32, i32, run
 
 import tilec
 import tilec.language as tl
+from tilec.runtime.emulator.errors import EmulatorError
 
 
 @tilec.kernel
@@ -169,6 +173,45 @@ def test_negative_step(n: int) -> None:
     expected[: len(range(n, -1, -2))] = list(range(n, -1, -2))
     run(downward, out, n)
     np.testing.assert_array_equal(out, expected)
+
+
+@tilec.kernel
+def stepped(out: tl.array, step: tl.i32, steps: tl.array):
+    for i in range(2, 9, step):
+        tl.store(out, i, 1)
+    for i in range(9, 16, tl.load(steps, 0, ())):
+        tl.store(out, i, 2)
+
+
+def line_of(error: Exception) -> str:
+    """The line of this file that a finding names."""
+    found = re.search(rf"{re.escape(__file__)}:(\d+):", str(error))
+    assert found is not None
+    return Path(__file__).read_text().splitlines()[int(found[1]) - 1]
+
+
+@pytest.mark.parametrize(("first", "second"), [(3, 4), (0, 4), (-1, 4), (3, 0), (3, -4)])
+def test_a_step_that_is_no_constant_counts_up_or_ends_the_launch(first: int, second: int) -> None:
+    out = np.zeros(16, np.int32)
+    arguments = out, first, np.array([second], np.int64)
+    if min(first, second) > 0:
+        run(stepped, *arguments)
+        np.testing.assert_array_equal(np.flatnonzero(out == 1), range(2, 9, first))
+        np.testing.assert_array_equal(np.flatnonzero(out == 2), range(9, 16, second))
+        return
+    with pytest.raises(EmulatorError, match="the step of this range is 0 or negative") as caught:
+        run(stepped, *arguments)
+    assert f"in range({'2, 9, step' if first <= 0 else '9, 16, tl.load'}" in line_of(caught.value)
+
+
+@tilec.kernel
+def shared(out: tl.array):
+    for i in range(tl.program_id(0), out.shape[0], tl.num_programs(0) * 4):
+        tl.store(out, i, 1)
+
+
+def test_a_step_that_counts_programs_costs_no_test() -> None:
+    assert "__assertfail" not in shared.compile(["out:i32[?]"], target="sm_80").ptx
 
 
 @tilec.kernel

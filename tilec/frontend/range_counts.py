@@ -12,6 +12,9 @@ scf.for counts up, and compares as signed numbers. Other ranges count their iter
 - of i64, where the last number and a step may lie behind 2**63 - 1: the loop would never end;
 - of u64, whose numbers an `index` has not: the variable is a u64.
 
+A step that is no constant counts up. One that may be 0 or less, as an argument or a number from
+memory, is looked at where the loop begins, and ends the launch.
+
 What is counted may itself need an unsigned 64-bit number, as from -2**63 to 2**63 - 1.
 """
 
@@ -21,12 +24,23 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
+from tilec.dialects.op import TileOp
+from tilec.dialects.tile import AssertOp
 from tilec.frontend.builder import Builder
-from tilec.frontend.conversion import UNSIGNED_INDEX, check_integer, dtype_of, materialize
+from tilec.frontend.conversion import (
+    UNSIGNED_INDEX,
+    check_integer,
+    compare_values,
+    dtype_of,
+    materialize,
+)
 from tilec.frontend.promotion import promote
 from tilec.frontend.values import Mistake, Range, Scalar
 from tilec.records import dataclass
 from tilec.terms.dtypes import DType, i64, index
+
+UP = "the step of this range is 0 or negative; to count down, give a constant step"
 
 _MOST = 2**63 - 1
 """What an `index`, which is a signed number of 64 bits, holds at most."""
@@ -61,11 +75,35 @@ def count_of(builder: Builder, bounds: Range) -> RangeCount:
         check_integer(value, f"the {name} of a range")
     if isinstance(bounds.step, int) and bounds.step == 0:
         raise Mistake("the step of a range must not be 0")
+    if not isinstance(bounds.step, int):
+        _assert_up(builder, bounds.step)
     unsigned = any(dtype_of(value) == UNSIGNED_INDEX for value in given)
     down = isinstance(bounds.step, int) and bounds.step < 0
     if unsigned or down or _may_overflow(bounds):
         return _iterations(builder, bounds, promote(given) if unsigned else index)
     return RangeCount(builder, *(materialize(builder, value, index, None) for value in given))
+
+
+def _assert_up(builder: Builder, step: Any) -> None:
+    """Ends the launch where a step is 0 or less. A combine function has no effects: none there."""
+    value, zero = (materialize(builder, n, dtype_of(step), None) for n in (step, 0))
+    if not _counts_up(value) and not builder.in_combine:
+        positive = compare_values(builder, ">", value, zero, dtype_of(step), None)
+        AssertOp.build(positive, message=UP)
+
+
+def _counts_up(value: ir.Value) -> bool:
+    """Whether a number is 1 or more: how many programs there are, sums and products of such."""
+    op = defining_op(value)
+    if op is None:
+        return False
+    view = op.opview
+    if isinstance(view, TileOp):
+        return (view.LEAST or 0) >= 1
+    if op.name == "arith.constant":
+        return int(ir.IntegerAttr(op.opview.value)) > 0
+    grows = op.name in ("arith.muli", "arith.addi", "arith.index_cast")
+    return grows and all(map(_counts_up, op.operands))
 
 
 def _may_overflow(bounds: Range) -> bool:

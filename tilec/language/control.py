@@ -50,9 +50,9 @@ def range(
     """The range of a `for` loop that runs on the GPU; Python's `range` is the same without demands.
 
     The loop variable is an `index`, where a bound or the step is a `u64` one, too. A step that is
-    no constant must be positive. `stages` and `warp_specialize` are demands: they happen or the
-    kernel does not compile. `any_order` is a permission: iterations may run in any order, so that
-    sums may differ by rounding.
+    no constant must be positive: the launch ends with an error where it is not. `stages` and
+    `warp_specialize` are demands: they happen or the kernel does not compile. `any_order` is a
+    permission: iterations may run in any order, so that sums may differ by rounding.
     """
 
 
