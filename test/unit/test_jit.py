@@ -346,6 +346,21 @@ def test_a_report_is_lines_as_a_notebook_shows_it(
     assert type(shown[0]) is str
 
 
+@tilec.kernel
+def shifted_sums(x, y, B: tl.const = 64):
+    total = tl.zeros((B,), tl.f32)
+    for shift in tl.static_range(1, 7, 2):
+        total += tl.load(x, shift, B)
+    tl.store(y, 0, total)
+
+
+def test_what_is_decided_several_times_alike_is_a_line_with_their_number() -> None:
+    lines = shifted_sums.report(*vectors(70)).splitlines()
+    loads = [line for line in lines if "4-byte loads" in line]
+    assert len(loads) == 1, loads
+    assert loads[0].endswith(", 3 times"), loads
+
+
 def test_report_and_constants_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEC_CACHE", "0")
     a, b = np.zeros((4, 8), np.float16), np.zeros((8, 4), np.float16)

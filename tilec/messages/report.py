@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -20,11 +21,17 @@ class Report(str):
 
 
 def show_report(report: Mapping[str, Any]) -> str:
-    """A report (`CompiledKernel.report`) as lines, one decision each, in the compiler's order."""
+    """A report (`CompiledKernel.report`) as lines, one decision each, in the compiler's order.
+
+    What was decided of one place several times alike, as where a loop is unrolled, is a line with
+    their number.
+    """
+    alike = Counter(tuple(entry.items()) for entry in report.get("decisions", ()))
     lines = []
-    for entry in report.get("decisions", ()):
+    for entry, count in ((dict(items), count) for items, count in alike.items()):
         where = f"{_from_here(entry['at'])}: " if entry["at"] else ""
-        lines.append(f"{where}{entry['about']}: {entry['chosen']} ({entry['why']})")
+        times = f", {count} times" if count > 1 else ""
+        lines.append(f"{where}{entry['about']}: {entry['chosen']} ({entry['why']}){times}")
         if "layout" in entry:
             lines.append(f"    layout {entry['layout']}")
     times = report.get("milliseconds")
