@@ -29,6 +29,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, os.environ.get("TILEC_TREE") or str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
 
+import exam_image_cases
+import exam_place_cases
+import exam_product_cases
+import exam_row_cases
+import exam_sequence_cases
+import exam_update_cases
 import torch
 import unseen_attention_cases
 import unseen_gather_cases
@@ -36,7 +42,7 @@ import unseen_masked_cases
 import unseen_product_cases
 from drawn_cases import Source
 from records import record_text, versions
-from unseen_case import Kind, Maker, Sizes, Tensors
+from unseen_case import Call, Kind, Maker, Sizes, Tensors
 
 KINDS = {
     kind.name: kind
@@ -45,6 +51,12 @@ KINDS = {
         unseen_attention_cases,
         unseen_gather_cases,
         unseen_masked_cases,
+        exam_row_cases,
+        exam_update_cases,
+        exam_place_cases,
+        exam_image_cases,
+        exam_product_cases,
+        exam_sequence_cases,
     )
     for kind in module.KINDS
 }
@@ -81,6 +93,8 @@ def candidates(
         label = " ".join(f"{k}={v}" for k, v in config.items())
         if rivals is None or label in rivals:
             found[label] = lambda t, c=config: kind.rivals(t, sizes, c)
+    if kind.library and (rivals is None or "torch" in rivals):
+        found["torch"] = lambda t: [Call(kind.library(t, sizes))]
     return found
 
 

@@ -39,6 +39,22 @@ class Launch:
         return ""
 
 
+@dataclass(frozen=True)
+class Call:
+    """What a library does."""
+
+    function: Callable[[], Any]
+    grid: tuple[int, ...] = ()
+
+    def run(self) -> None:
+        """Does it on the current stream."""
+        self.function()
+
+    def compile(self) -> str:
+        """Nothing: it is compiled."""
+        return ""
+
+
 def cdiv(x: int, y: int) -> int:
     """x / y, rounded up."""
     return -(-x // y)
@@ -83,7 +99,8 @@ class Maker:
 class Kind:
     """Kernels of a name. `launches` and `rivals` make what runs from tensors and sizes;
     `configurations` are what Triton tries; `found`: what is compared of the tensors; `added`: the
-    outputs that launches add to, not fill."""
+    outputs that launches add to, not fill; `library`: the same by torch's
+    own routines."""
 
     name: str
     draw: Callable[[Any], Sizes]
@@ -95,6 +112,7 @@ class Kind:
     found: Callable[[Tensors, Sizes], Tensors] = lambda t, s: t
     tolerance: float = 1e-2
     added: tuple[str, ...] = ()
+    library: Callable[[Tensors, Sizes], Callable[[], Any]] | None = None
 
     def label(self, sizes: Sizes) -> str:
         """As in "gram 4096x64 f16"."""
