@@ -113,6 +113,10 @@ class Forms:
         found = self._integers[value]
         return None if found is None else self._settled(found)
 
+    def equate(self, value: Value, other: Value) -> None:
+        """Takes an integer to be another."""
+        self._integers[value] = self.integer(other)
+
     def _settled(self, form: Polynomial) -> Polynomial:
         """With inductions written out."""
         known = {s: f for s in form.symbols if (f := self._inductions.get(s)) is not None}

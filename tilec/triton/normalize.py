@@ -1,8 +1,9 @@
 """Brings a kernel, as it is read, into the form that is planned and built: one block of structured
 control flow, no calls, pointers and numbers for arguments, no regions that map elements, no loops
-that are two in one, no accesses by descriptor but loads and stores of rectangles, no pointers made
-of numbers, each pointer from one argument where that can be, none cast to larger elements, and
-quotients of where programs begin or of groups, those that 32 bits hold marked.
+that are two in one, no scalars that are computed twice, no accesses by descriptor but loads and
+stores of rectangles, no pointers made of numbers, each pointer from one argument where that can be,
+none cast to larger elements, and quotients of where programs begin or of groups, those that 32 bits
+hold marked.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tilec.triton.pointer_choices import split_choices
 from tilec.triton.pointer_numbers import resolve_numbers
 from tilec.triton.program import Function
 from tilec.triton.quotients import split_quotients
+from tilec.triton.same_numbers import merge_numbers
 
 
 def normalized(
@@ -41,6 +43,7 @@ def normalized(
     inline_calls(function)
     expand_maps(function)
     notes = nest_flat_loops(function, nonnegative)
+    merge_numbers(function)
     function = without_descriptors(function, nan)
     expand_descriptor_accesses(function)
     resolve_numbers(function)
