@@ -54,7 +54,7 @@ from tilec.dialects.tile import NumProgramsOp
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.placement import SHARED_BYTES
 from tilec.passes.contract import Level, PassContext, kernel_pass
-from tilec.passes.demands.kernels import is_persistent, is_whole, rounds_of, stripes_of
+from tilec.passes.demands.kernels import ctas_of, is_persistent, is_whole, rounds_of
 from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.free_ops import is_scalar
 from tilec.passes.rewriting.scalars import binary, constant, less
@@ -127,8 +127,8 @@ def _let_in_behind_few(function: ir.Operation) -> None:
         ctas = NumCtasOp.build()
     else:
         x, y, z = (NumProgramsOp.build(axis=axis) for axis in range(3))
-        stripes = constant(x.type, stripes_of(function))
-        ctas = binary("arith.muli", binary("arith.muli", x, y), binary("arith.muli", z, stripes))
+        each = constant(x.type, ctas_of(function))
+        ctas = binary("arith.muli", binary("arith.muli", x, y), binary("arith.muli", z, each))
     few = less(ctas, FEW_CTAS + 1)
     with only_if(few):
         GriddepcontrolOp.build(kind="launch_dependents")

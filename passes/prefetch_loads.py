@@ -97,8 +97,8 @@ from tilec.passes.copies.loads_ahead import (
 from tilec.passes.demands.kernels import (
     HOLDS_ROWS,
     MANY,
+    ctas_of,
     programs_per_sm,
-    stripes_of,
     suit_few,
     suit_more,
     teams_of,
@@ -237,8 +237,8 @@ def _is_short(found: AheadLoads, context: PassContext) -> bool:
 
 def _ctas(function: ir.Operation) -> int:
     """CTAs of a multiprocessor, as far as is known: of programs that CTAs share there are few."""
-    stripes = stripes_of(function)
-    return min(FEW_CTAS, programs_per_sm(function) * stripes or (1 if stripes > 1 else FEW_CTAS))
+    ctas = ctas_of(function)
+    return min(FEW_CTAS, programs_per_sm(function) * ctas or (1 if ctas > 1 else FEW_CTAS))
 
 
 def _lead_on(found: AheadLoads) -> bool:

@@ -72,11 +72,11 @@ from tilec.passes.demands.kernels import (
     DYNAMIC,
     PERSISTENT,
     chose_cluster,
+    ctas_of,
     demanded_cluster,
     is_dynamic,
     is_in_line,
     is_persistent,
-    stripes_of,
     teams_of,
 )
 from tilec.passes.programs.mirror_rounds import loops_in_any_order, mirror
@@ -169,7 +169,7 @@ def _stays(
     """Whether a kernel becomes persistent although its author leaves that open."""
     if cluster != ALONE or not found.from_buffers or teams_of(function) > 1:
         return cluster != ALONE or found.from_buffers
-    if stripes_of(function) > 1:
+    if ctas_of(function) > 1:
         why = "each is run by several"
     elif read_their_length(function):
         why = "memory says how long each takes: the launch gives the next to whoever is done"

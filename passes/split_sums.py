@@ -1,4 +1,4 @@
-"""split-sums: CTAs of a cluster each sum a part of a loop, and add up a stripe each.
+"""split-sums: CTAs each sum a part of a loop; those of a cluster add up a stripe each.
 
 Before:   (tile.sum_parts = 4 : i32 of the kernel)
           %acc = scf.for %k = %low to %high step %c64 iter_args(%sum = %zero) { ... "tile.dot" ... }
@@ -35,24 +35,38 @@ The stripes are merged by {merges = ["arith.minimumf", "olt 0"]}: of equals the 
 iterations are the first.
 
 Few programs with a long loop leave most multiprocessors without work, and each CTA waits for memory
-as often as the loop has iterations. The parts need no array in memory and no second launch:
-`send-sums` exchanges them through distributed shared memory, where each CTA gets as much as it
-sends.
+as often as the loop has iterations. The parts of a cluster need no array in memory and no second
+launch: `send-sums` exchanges them through distributed shared memory, where each CTA gets as much as
+it sends.
+
+More parts than a cluster has CTAs, those of a target without clusters, or of a kernel whose rest
+comes in no stripes, meet in memory that the launch gives (`programs/memory_sums.py`), where the CTA
+that comes last merges them and does the rest:
+          (tile.parts = 128 : i32, tile.stripes = 4 : i32: each program is run by 32 clusters)
+          %part = "tile.part_id"()
+          ...
+          %stripe = "tile.sum_stripes"(%mine) {axis = 0, merges = ["arith.addf"]}
+          "tile.store"(%stripe, %sums, %place, %part / 4, %c0, %c0) ...
+          %come = "tile.atomic_rmw"(%one, %flags, %true, %place) ...
+          scf.if %come == 31 {
+            %acc = the sum of what is in %sums
+            ... the rest, for 16 rows ... }
+There, sums that are reduced right behind the loop are so first: each CTA leaves one number of a
+product of two vectors.
 
 1. `tile.sum_parts` says into how many parts the loop is cut: the author demands it, or `tl.auto`
    chooses it (`tilec/call/auto_tiles.py`). 16 are more than every GPU with clusters has room for:
    a launch asks for them (`Target.ctas_per_cluster`). `programs/sum_parts.py` says which loops can
-   be cut.
+   be cut, and how many of the CTAs are a cluster.
 2. All CTAs do what stands in front of the loop. What stands behind it each does for its own stripe
    of the sum, rows or columns (`programs/cut_tiles.py`), which it stores, or scatters by its stripe
    of the indices; the first CTA stores what does not follow from the sum.
 
 Does not handle: sums that start from anything but zero; sums that are scaled on the way, as an
 online softmax does; kernels with effects up to the end of the
-loop, or behind it with others than stores; loops in branches; programs that CTAs or clusters share
-already; targets with tensor memory, which all warps meet at the end to give back: those that load
-and multiply would wait there for the ones that compute, and these at the cluster's barrier for all
-that still run.
+loop; loops in branches; programs that CTAs or clusters share already; clusters on targets with
+tensor memory, which all warps meet at the end to give back: those that load and multiply would wait
+there for the ones that compute, and these at the cluster's barrier for all that still run.
 """
 
 from __future__ import annotations
@@ -68,7 +82,7 @@ from tilec.dialects.merges import Merge
 from tilec.dialects.types import element, shape, with_shape
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, kernel_pass
-from tilec.passes.demands.kernels import STRIPES
+from tilec.passes.demands.kernels import PARTS, STRIPES, stripes_of
 from tilec.passes.programs.cut_tiles import (
     Cut,
     Writer,
@@ -78,11 +92,14 @@ from tilec.passes.programs.cut_tiles import (
     stores_of,
     tiles_of,
 )
+from tilec.passes.programs.memory_sums import MemorySums
 from tilec.passes.programs.merges import merges_of
 from tilec.passes.programs.sum_parts import (
+    ctas_together,
     find_shared,
     find_sum,
     ops_behind,
+    sum_ends,
     sum_parts_of,
     why_whole,
 )
@@ -105,27 +122,88 @@ def split_sums(function: ir.Operation, context: PassContext) -> None:
     loop = find_sum(function)
     if reason is not None or loop is None:
         raise error_at(function, f"sum_parts={parts} was asked for, but {reason}")
+    together = ctas_together(function, context.target, parts)
     with function.location:
-        _split(function, loop, parts)
+        _split(function, loop, parts, together)
     why = "few programs have a long loop: so many CTAs sum a part of it each"
-    context.report.add("sums", loop, f"in {parts} parts, a cluster", why, parts=parts)
+    context.report.add("sums", loop, _how(parts, together), why, parts=parts)
 
 
-def _split(function: ir.Operation, loop: ir.Operation, parts: int) -> None:
-    rest = ops_behind(loop)
-    cut = find_cut(list(loop.results), rest, parts)
-    merges = [merge for merge in merges_of(loop) if merge is not None]
+def _how(parts: int, together: int) -> str:
+    """In which parts, for the report."""
+    if parts == together:
+        return f"in {parts} parts, a cluster"
+    if together == 1:
+        return f"in {parts} parts, which meet in memory"
+    return f"in {parts} parts, clusters of {together}, which meet in memory"
+
+
+def _split(function: ir.Operation, loop: ir.Operation, parts: int, together: int) -> None:
+    """Cuts a loop into parts, and lets what is behind it be done by clusters of `together` CTAs, of
+    several the one that comes last."""
     i32 = ir.IntegerType.get_signless(32)
-    function.attributes[STRIPES] = ir.IntegerAttr.get(i32, parts)
     del function.attributes[SUM_PARTS.attribute]
+    if together > 1:
+        function.attributes[STRIPES] = ir.IntegerAttr.get(i32, together)
+    if parts > together:
+        function.attributes[PARTS] = ir.IntegerAttr.get(i32, parts)
     with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]), loop.location:
-        part = tile.StripeIdOp.build()
-        first = binary("arith.muli", part, cut.size // parts)
-        is_first = equal(part, 0)
+        part = tile.StripeIdOp.build() if parts == together else tile.PartIdOp.build()
+    merges = [merge for merge in merges_of(loop) if merge is not None]
+    if together > 1:
+        _in_stripes(function, loop, part, parts, merges)
+    else:
+        _whole(function, loop, part, parts, merges)
     _shorten(find_shared(loop, parts), part, parts)
-    stripes = _Stripes(cut, first, parts)
+
+
+def _whole(
+    function: ir.Operation,
+    loop: ir.Operation,
+    part: ir.Value,
+    parts: int,
+    merges: Sequence[Merge],
+) -> None:
+    """Lets the CTA that comes last do the rest of the kernel."""
+    ends, before = sum_ends(loop)
+    rest = [op for op in ops_behind(loop) if op not in before]
+    for op in before:
+        op.move_before(rest[0])
+    used = _with_deciders([n for n, end in enumerate(ends) if list(end.uses)], merges)
+    if not used:
+        return
+    values = [ends[number] for number in used]
+    readers = [[(use.owner, use.operand_number) for use in value.uses] for value in values]
+    own = [_renumbered(merges[number], used) for number in used]
+    with ir.InsertionPoint(rest[0]), loop.location:
+        found, end = MemorySums(function, part, parts, values).meet(own)
+    for total, uses in zip(found, readers, strict=True):
+        for op, number in uses:
+            op.operands[number] = total
+    _move(rest, end)
+
+
+def _in_stripes(
+    function: ir.Operation,
+    loop: ir.Operation,
+    part: ir.Value,
+    parts: int,
+    merges: Sequence[Merge],
+) -> None:
+    """Lets each CTA of a cluster do the rest of the kernel for its stripe, of several clusters each
+    of the one whose CTA comes last."""
+    rest, together = ops_behind(loop), stripes_of(function)
+    cut = find_cut(list(loop.results), rest, together)
+    *_, behind = list(part.owner.operation.block.operations)[:2]
+    with ir.InsertionPoint(behind), loop.location:
+        stripe = part if parts == together else tile.StripeIdOp.build()
+        first = binary("arith.muli", stripe, cut.size // together)
+        is_first = equal(stripe, 0)
+    stripes = _Stripes(cut, first, together)
     with ir.InsertionPoint(rest[0]), loop.location:
         stripes.merge(merges)
+        if parts > together:
+            _move(rest, stripes.meet(function, part, parts // together, merges))
     stores = stores_of(rest)
     cuttable = following(cut.followers, stores)
     for store in stores:
@@ -134,6 +212,12 @@ def _split(function: ir.Operation, loop: ir.Operation, parts: int) -> None:
         else:
             run_only_if(is_first, store.operation)
     stripes.drop()
+
+
+def _move(ops: Sequence[ir.Operation], end: ir.Operation) -> None:
+    """Moves ops into a branch, in front of its end."""
+    for op in ops:
+        op.move_before(end)
 
 
 class _Stripes:
@@ -155,6 +239,20 @@ class _Stripes:
             found = tile.SumStripesOp.build(values, results=[types], axis=axis, merges=names)
             for value, total in zip(values, found, strict=True):
                 self._found.setdefault((value, axis), total)
+
+    def meet(
+        self, function: ir.Operation, part: ir.Value, groups: int, merges: Sequence[Merge]
+    ) -> ir.Operation:
+        """Merges stripes of several clusters in memory. Gives the end of the branch in which the
+        CTA that comes last has all of its stripe."""
+        axis, sums = self._cut.axis, self._cut.sums
+        used = [n for n, value in enumerate(sums) if (value, axis) in self._found]
+        values = [self._found[sums[number], axis] for number in used]
+        own = [_renumbered(merges[number], used) for number in used]
+        found, end = MemorySums(function, part, groups, values).meet(own)
+        for number, total in zip(used, found, strict=True):
+            self._found[sums[number], axis] = total
+        return end
 
     def store(self, op: Writer) -> None:
         """Lets a store write this CTA's stripe."""
@@ -220,6 +318,18 @@ class _Stripes:
         return binary("arith.addi", iota, create("tensor.splat", [by], iota.type))
 
 
+def _with_deciders(used: Sequence[int], merges: Sequence[Merge]) -> list[int]:
+    """Numbers of values, and of those that others decide about."""
+    deciders = [by for number in used if (by := merges[number].by) is not None]
+    found = list(dict.fromkeys([*used, *deciders]))
+    return found if len(found) == len(used) else _with_deciders(found, merges)
+
+
+def _renumbered(merge: Merge, group: Sequence[int]) -> Merge:
+    """The same where values are numbered as in a group."""
+    return merge if merge.by is None else replace(merge, by=group.index(merge.by))
+
+
 def _groups(used: Sequence[int], merges: Sequence[Merge]) -> list[list[int]]:
     """Numbers of values that one op merges: two, what another decides about with that. IRDL knows
     the type of an op's first value and one of all others, and what is alike here has unlike
@@ -236,7 +346,7 @@ def _groups(used: Sequence[int], merges: Sequence[Merge]) -> list[list[int]]:
 
 def _name(merge: Merge, group: Sequence[int]) -> str:
     """A merge's name where values are numbered as in a group."""
-    return (merge if merge.by is None else replace(merge, by=group.index(merge.by))).name
+    return _renumbered(merge, group).name
 
 
 def _shorten(loop: ir.Operation, part: ir.Value, parts: int) -> None:

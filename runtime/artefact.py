@@ -27,7 +27,7 @@ from tilec.runtime.launch_argument import LaunchArgument
 from tilec.runtime.launcher import Launcher
 from tilec.runtime.manifest import checked_kernel
 
-FORMAT = 7
+FORMAT = 8
 """Of the manifest: one more each time that a field changes its meaning, so that another version is
 refused."""
 MANIFEST = "manifest.json"

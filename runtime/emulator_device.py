@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tilec.executable.grid import check_grid
+from tilec.executable.grid import Grid, check_grid
 from tilec.executable.kernel import AbiSlot, CompiledKernel, Parameter, row_words
 from tilec.executable.thread_lock import ThreadLock
 from tilec.messages.mistakes import mistake
@@ -27,6 +27,8 @@ from tilec.runtime.tensor_maps import kernel_map
 
 MODES = ("eager", "late", "check")
 """Asynchronous work done at once, as late as allowed, or at once with races looked for."""
+_ANYTHING = 0xFF
+"""A byte of memory that nobody has written: floats of it are no numbers."""
 _MOST_WORK = 10_000
 """Of NumPy's search for a common element: ordinary strides take none."""
 RESIDENT_CTAS = 3
@@ -118,8 +120,8 @@ class EmulatorDevice:
             cluster=(prod(kernel.cluster), 1, 1),
             block=kernel.threads_of(sizes, launched),
             args=[
-                encode(slot.dtype, sizes[slot.axis])
-                if slot.field == "grid"
+                _launch_value(kernel, slot, sizes, launched)
+                if slot.parameter < 0
                 else _slot_value(kernel, slot, values)
                 for slot in kernel.abi()
             ],
@@ -222,6 +224,16 @@ def _table(value: ArrayList, parameter: Parameter) -> emulator.PointerTable:
     }
     words = table_of(value, parameter)
     return emulator.PointerTable(words, pointers, f"the table of {parameter.name}")
+
+
+def _launch_value(kernel: CompiledKernel, slot: AbiSlot, programs: Grid, launched: Grid) -> Any:
+    """What a launch itself gives for one hardware parameter: memory of its own, of which what need
+    not be 0 is anything."""
+    if slot.field == "grid":
+        return encode(slot.dtype, programs[slot.axis])
+    size = kernel.workspace_bytes(launched)[slot.axis]
+    memory = np.full(size, 0 if kernel.workspaces[slot.axis].is_zero else _ANYTHING, np.uint8)
+    return emulator.Pointer(memory, name="the launch's memory")
 
 
 def _slot_value(kernel: CompiledKernel, slot: AbiSlot, values: Sequence[Any]) -> Any:

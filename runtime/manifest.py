@@ -39,6 +39,8 @@ def checked_kernel(fields: Any, ptx: str, cubin: bytes | None = None) -> Compile
     for number, parameter in enumerate(fields["parameters"]):
         _check_parameter(parameter, f"kernel.parameters[{number}]")
     _check_names(fields)
+    for number, workspace in enumerate(fields["workspaces"]):
+        _check(workspace, _WORKSPACE, f"kernel.workspaces[{number}]")
     for number, recipe in enumerate(fields["tensor_maps"]):
         _check(recipe, _TENSOR_MAP, f"kernel.tensor_maps[{number}]")
         if recipe["im2col"] is not None:
@@ -65,7 +67,8 @@ def _check_names(fields: Mapping[str, Any]) -> None:
 
 def _check_programs(fields: Mapping[str, Any]) -> None:
     cluster = list(fields["cluster"])
-    if not fields["persistent"] and cluster not in ([1, 1, 1], [fields["stripes"], 1, 1]):
+    is_part = cluster[1:] == [1, 1] and fields["stripes"] % cluster[0] == 0
+    if not fields["persistent"] and not is_part:
         raise ValueError("kernel.cluster: only persistent kernels and stripes have clusters")
     if fields["persistent"] and fields["stripes"] > 1:
         raise ValueError("kernel.stripes: a persistent kernel's programs have none")
@@ -180,6 +183,10 @@ _KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
         "a list of objects",
         lambda value: _is_list(value, lambda _: True, _MAX_PARAMETERS),
     ),
+    "workspaces": (
+        "a list of objects",
+        lambda value: _is_list(value, lambda _: True, _MAX_PARAMETERS),
+    ),
     "limits": (
         "a list of pairs of a text and an integer",
         lambda value: _is_list(value, _is_limit, _MAX_LIMITS),
@@ -224,6 +231,10 @@ _TENSOR_MAP: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "dtype": _one_of(tuple(ELEMENT_BYTES)),
     "stores": ("true or false", lambda value: isinstance(value, bool)),
     "im2col": ("an object, or null", lambda value: value is None or _is_object(value)),
+}
+_WORKSPACE: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "bytes": ("a positive integer", _is_divisor),
+    "is_zero": ("true or false", lambda value: isinstance(value, bool)),
 }
 _IM2COL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "extents": ("texts", lambda value: _is_list(value, lambda text: isinstance(text, str))),

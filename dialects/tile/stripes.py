@@ -1,5 +1,6 @@
 """Programs that several CTAs run, each its stripe of the tiles (pass spread-rows) or its part of a
-loop (pass split-sums): `tile.stripes` of the kernel says how many."""
+loop (pass split-sums): `tile.stripes` of the kernel says how many, `tile.parts` into how many parts
+such a loop is cut where clusters of so many share it."""
 
 from __future__ import annotations
 
@@ -20,6 +21,21 @@ class StripeIdOp(Op, name="stripe_id", pure=True, one_thread=True, in_cta=True, 
 
     Example:
         %stripe = "tile.stripe_id"() : () -> index
+    """
+
+    result = Result(INDEX)
+
+    @classmethod
+    def infer_types(cls, **_: Any) -> list[ir.Type]:
+        return [ir.IndexType.get()]
+
+
+class PartIdOp(Op, name="part_id", pure=True, one_thread=True, in_cta=True, least=0):
+    """Gives which part of its program's loop this CTA runs: 0 to `tile.parts` - 1. CTAs of a
+    cluster have neighbouring ones, in the order of their stripes.
+
+    Example:
+        %part = "tile.part_id"() : () -> index
     """
 
     result = Result(INDEX)

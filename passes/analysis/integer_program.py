@@ -175,7 +175,7 @@ def _few(view: object) -> Interval | None:
         return 0, MOST_PER_CTA - 1
     if isinstance(view, gpu_tile.NumProgramsInCtaOp):
         return 1, MOST_PER_CTA
-    if isinstance(view, tile.StripeIdOp):
+    if isinstance(view, (tile.StripeIdOp, tile.PartIdOp)):
         return 0, MOST_STRIPES - 1
     return (0, view.bytes - 1) if isinstance(view, tile.MisalignmentOp) else None
 

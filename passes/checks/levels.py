@@ -66,6 +66,7 @@ _SAID = {
         "tile.programs_per_cta",
         "tile.programs_per_sm",
         "tile.room_for",
+        "tile.parts",
         "tile.rounds",
         "tile.stripes",
         "tile.shared_bytes",

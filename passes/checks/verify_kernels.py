@@ -21,12 +21,17 @@ from tilec.hardware.sizes import WARP_SIZE
 from tilec.messages.diagnostics import CompileError
 from tilec.passes.analysis.divisibility import static_sizes, static_strides
 from tilec.passes.demands.kernels import (
+    FLAGS,
     LANES,
     LEAST_LANES,
     MOST_PER_CTA,
     MOST_STRIPES,
+    PARTS,
     PROGRAMS_PER_CTA,
     STRIPES,
+    SUMS,
+    WORKSPACE,
+    ctas_of,
     is_in_line,
     is_persistent,
     lanes_of,
@@ -49,6 +54,7 @@ _PARAMETER_ATTRIBUTES: dict[str, AttributeKind] = {
     "tile.dtype": one_of(*_OTHERS),
     "tile.flat": BOOL,
     "tile.unbounded": INTS,
+    WORKSPACE: one_of(FLAGS, SUMS),
     **dict.fromkeys(OF_PARAMETERS, BOOL),
 }
 _NUMBERS = (
@@ -56,6 +62,7 @@ _NUMBERS = (
     "tile.index_bits",
     "tile.most_programs",
     PROGRAMS_PER_CTA,
+    PARTS,
     STRIPES,
     "tile.shared_bytes",
     "tile.total_warps",
@@ -142,7 +149,7 @@ def _wrong_parameters(function: ir.Operation) -> Iterator[CompileError]:
             repeated = f"has the name '{name}' of another parameter" if name in names else None
             wrong = repeated or _wrong_facts(argument, given) or _wrong_dtype(argument, given)
             wrong = wrong or _wrong_unbounded(argument, given) or _wrong_demand(argument, given)
-            wrong = wrong or _wrong_flat(argument, given)
+            wrong = wrong or _wrong_flat(argument, given) or _wrong_workspace(argument, given)
             names.add(name)
         if wrong:
             yield _at_parameter(argument, number, given, wrong)
@@ -207,6 +214,17 @@ def _wrong_demand(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | N
     return f"has '{demands[0]}', which is about arrays, but is {argument.type}"
 
 
+def _wrong_workspace(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:
+    """Of memory that the launch gives, which nobody describes to the kernel."""
+    if WORKSPACE not in given:
+        return None
+    if not is_array(argument) or is_list(argument):
+        return f"is memory of the launch's, an array, but is {argument.type}"
+    if None in (*static_sizes(argument), *static_strides(argument)):
+        return f"is memory of the launch's, of known sizes, but is {argument.type}"
+    return None
+
+
 def _wrong_unbounded(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:
     """Of the dimensions whose size nobody compares an index with."""
     if "tile.unbounded" not in given:
@@ -262,6 +280,11 @@ def _wrong_stripes(function: ir.Operation) -> str | None:
         return f"attribute '{STRIPES}' must be from 1 to {MOST_STRIPES}, found {stripes}"
     if stripes > 1 and is_in_line(function):
         return f"attribute '{STRIPES}': CTAs or clusters share the programs already"
+    parts = ctas_of(function)
+    if not 1 <= parts <= MOST_STRIPES or parts % stripes:
+        return f"attribute '{PARTS}' must be a multiple of {STRIPES}, found {parts} of {stripes}"
+    if parts > 1 and is_in_line(function):
+        return f"attribute '{PARTS}': CTAs or clusters share the programs already"
     return None
 
 

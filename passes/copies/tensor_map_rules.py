@@ -26,6 +26,7 @@ from tilec.passes.analysis.divisibility import (
 )
 from tilec.passes.analysis.signs import is_count
 from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes
+from tilec.passes.demands.kernels import workspaces_of
 
 _REDUCTIONS = {
     "add": ("i32", "f32", "f16", "bf16"),
@@ -56,6 +57,8 @@ def why_no_tensor_map(
         return f"{target.name} has no tensor memory accelerator"
     if defining_op(array) is not None:
         return "the array is no kernel argument"
+    if array in workspaces_of(array.owner.owner):
+        return "the array is memory of the launch's own"
     rank = len(shape(array))
     if not 1 <= rank <= MOST_RANK:
         return f"a tensor map has at most {MOST_RANK} dimensions, the array has {rank}"

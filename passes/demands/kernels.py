@@ -43,6 +43,14 @@ largest value, or the most negative, that its indices are computed for."""
 STRIPES = "tile.stripes"
 """Kernel attribute: how many CTAs run each program, which are a cluster if they meet (passes
 spread-rows, split-sums)."""
+PARTS = "tile.parts"
+"""Kernel attribute: into how many parts the loop of each program is cut, a CTA each, where clusters
+of `STRIPES` CTAs share it, and meet in memory of the launch's (pass split-sums)."""
+WORKSPACE = "tile.workspace"
+"""Attribute of a parameter that the launch itself gives, behind the author's: memory for what CTAs
+tell each other, `FLAGS`, which are 0 between launches, or `SUMS`. Its first dimension counts
+clusters of the launch."""
+FLAGS, SUMS = "flags", "sums"
 PROGRAMS_PER_CTA = "tile.programs_per_cta"
 """Kernel attribute: how many programs a CTA runs side by side, a warp each, or `LANES` lanes of one
 (pass pack-programs). What the IR says of a program's threads, barriers and shared memory, it says
@@ -158,6 +166,23 @@ def teams_of(function: ir.Operation) -> int:
 def stripes_of(function: ir.Operation) -> int:
     """How many CTAs run each program, each its stripe of the tiles."""
     return function.attributes[STRIPES].value if STRIPES in function.attributes else 1
+
+
+def ctas_of(function: ir.Operation) -> int:
+    """How many CTAs run each program, whether they meet in clusters or in memory."""
+    written = function.attributes
+    return written[PARTS].value if PARTS in written else stripes_of(function)
+
+
+def workspaces_of(function: ir.Operation) -> dict[ir.Value, str]:
+    """The arrays that the launch itself gives, each with what it is for."""
+    entry = function.regions[0].blocks[0]
+    written = function.attributes.get("arg_attrs", ())
+    return {
+        entry.arguments[number]: attributes[WORKSPACE].value
+        for number, attributes in enumerate(written)
+        if WORKSPACE in attributes
+    }
 
 
 def lanes_of(function: ir.Operation) -> int:

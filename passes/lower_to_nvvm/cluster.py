@@ -101,6 +101,12 @@ def lower_stripe_id(op: tile.StripeIdOp, state: Lowering) -> None:
     state.values[op.result] = state.to_index(stripe)
 
 
+def lower_part_id(op: tile.PartIdOp, state: Lowering) -> None:
+    """Lowers to a CTA's place among all those that run a program, which follow one another."""
+    part = state.arith("remui", state.special("ctaid.x"), state.ctas_per_program)
+    state.values[op.result] = state.to_index(part)
+
+
 def _position(axis: int, state: Lowering) -> ir.Value:
     size, below = state.cluster[axis], prod(state.cluster[:axis])
     if size == 1:
@@ -120,4 +126,5 @@ RULES = {
     gpu_tile.ClusterStoreOp: lower_cluster_store,
     gpu_tile.ClusterSendOp: lower_cluster_send,
     tile.StripeIdOp: lower_stripe_id,
+    tile.PartIdOp: lower_part_id,
 }

@@ -28,6 +28,7 @@ from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.tensor_map_recipes import tensor_maps
 from tilec.passes.demands.kernels import (
+    ctas_of,
     demanded_cluster,
     is_dynamic,
     is_in_line,
@@ -115,7 +116,7 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
         marker = ir.Operation.create("llvm.mlir.zero", results=[generic])
     state = Lowering(context, facts, marker, own)
     state.cluster = cluster
-    state.stripes = stripes_of(function)
+    state.stripes, state.ctas_per_program = stripes_of(function), ctas_of(function)
     state.programs_per_cta, state.lanes = programs_per_cta(function), lanes_of(function)
     if state.programs_per_cta > 1:
         state.program_bytes = program_bytes(function)

@@ -21,8 +21,8 @@ _AXES = "xyz"
 
 def _special_register(name: str, axis: int, state: Lowering) -> ir.Value:
     value = state.special(f"{name}.{_AXES[axis]}")
-    if axis == 0 and state.stripes > 1:
-        value = state.arith("divui", value, state.stripes)
+    if axis == 0 and state.ctas_per_program > 1:
+        value = state.arith("divui", value, state.ctas_per_program)
     return resized(value, state.index, signed=False)
 
 

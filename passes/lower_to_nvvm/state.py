@@ -69,8 +69,8 @@ class Lowering:
         """Whether the launch has a CTA for each program of a persistent kernel."""
         self.cluster: tuple[int, ...] = (1, 1, 1)
         """Programs of a cluster along each axis of the grid."""
-        self.stripes = 1
-        """CTAs that run each program."""
+        self.stripes, self.ctas_per_program = 1, 1
+        """CTAs that run each program together, and all."""
         self.programs_per_cta = 1
         self.lanes = WARP_SIZE
         """Programs that a CTA runs side by side."""

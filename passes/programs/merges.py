@@ -11,6 +11,8 @@ Where a number is NaN, the place beside it may be that of an earlier one than in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mlir import ir
 
 from tilec.dialects.def_use import defining_op, only_use, only_user, users
@@ -19,12 +21,26 @@ from tilec.dialects.predicates import predicate_of
 from tilec.dialects.tile import DotOp
 from tilec.dialects.types import bit_width, element, is_float, is_tile
 from tilec.passes.rewriting.loops import carried_by, inits_of, yielded_by
-from tilec.passes.rewriting.scalars import is_zero
+from tilec.passes.rewriting.scalars import binary, compare, is_zero, select
 from tilec.passes.rewriting.walk import is_of
 
 PART_BITS = 32
 """Of a sum: parts of narrower ones would be rounded before they are added up."""
 COMPARISONS = ("arith.cmpf", "arith.cmpi")
+
+
+def later(
+    merges: Sequence[Merge], before: Sequence[ir.Value], brought: Sequence[ir.Value]
+) -> list[ir.Value]:
+    """What CTAs have of all values put together with what the next one brings of them."""
+    found = []
+    for merge, had, new in zip(merges, before, brought, strict=True):
+        if merge.by is None:
+            found.append(binary(merge.op, had, new))
+        else:
+            wins = compare(merge.op, brought[merge.by], before[merge.by])
+            found.append(select(wins, new, had))
+    return found
 
 
 def merges_of(loop: ir.Operation) -> list[Merge | None]:

@@ -6,7 +6,7 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import LaunchCount, MakeRingOp, RoleOp, TensorMapLoad, TmaCommitOp
 from tilec.passes.analysis.hazards import may_wait
-from tilec.passes.demands.kernels import ALONE, PERSISTENT, demanded_cluster, stripes_of
+from tilec.passes.demands.kernels import ALONE, PERSISTENT, ctas_of, demanded_cluster
 from tilec.passes.rewriting.walk import all_ops, find_ops
 
 
@@ -14,7 +14,7 @@ def why_alone(function: ir.Operation) -> str | None:
     """What forbids that programs of one warp share a CTA; None if nothing does."""
     if PERSISTENT in function.attributes or demanded_cluster(function) != ALONE:
         return "their order, or their cluster, was decided"
-    if stripes_of(function) > 1:
+    if ctas_of(function) > 1:
         return "each is run by several CTAs"
     if find_ops(function, LaunchCount):
         return "the kernel orders its programs itself"

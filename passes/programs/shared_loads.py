@@ -11,7 +11,7 @@ from tilec.dialects.gpu_tile import LaunchCount, TileOrderOp
 from tilec.dialects.tile import ArrayOp, Atomic, DotOp, FenceOp, LoadOp, PrintOp, TransposeOp
 from tilec.hardware.target import Feature, Target
 from tilec.passes.analysis.hazards import may_write, orders_memory
-from tilec.passes.demands.kernels import is_explicit, stripes_of, teams_of
+from tilec.passes.demands.kernels import ctas_of, is_explicit, teams_of
 from tilec.passes.programs.program_relations import program_axes
 from tilec.passes.programs.sum_parts import find_sum, sum_parts_of
 from tilec.passes.rewriting.walk import all_ops, find_ops
@@ -32,7 +32,7 @@ def why_apart(function: ir.Operation, target: Target) -> str | None:
         return f"{target.name} has no clusters whose warpgroups multiply"
     if any(is_demanded(function, one) for one in (CLUSTER, PERSISTENT)) or is_explicit(function):
         return "the author says how programs run"
-    if stripes_of(function) > 1 or teams_of(function) > 1 or sum_parts_of(function) > 1:
+    if ctas_of(function) > 1 or teams_of(function) > 1 or sum_parts_of(function) > 1:
         return "CTAs share the programs already"
     loop = find_sum(function)
     dots = [] if loop is None else find_ops(loop, DotOp)

@@ -4,24 +4,34 @@ what each has summed, or found to be the least."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.def_use import defining_op, made_by
+from tilec.dialects.def_use import defining_op, made_by, only_user
 from tilec.dialects.demands import demanded
 from tilec.dialects.effects import SIDE_EFFECTS
 from tilec.dialects.gpu_tile import ClusterSendOp, SlotOp
+from tilec.dialects.merges import Merge
 from tilec.dialects.tile import DotOp
+from tilec.dialects.types import bit_width, element, shape
 from tilec.hardware.target import Feature, Target
 from tilec.passes.analysis.divisibility import constant_of
-from tilec.passes.demands.kernels import is_in_line, stripes_of, teams_of
+from tilec.passes.demands.kernels import ctas_of, is_in_line, teams_of
 from tilec.passes.programs.cut_tiles import find_cut
 from tilec.passes.programs.merges import merges_of
 from tilec.passes.rewriting.loops import carried_by, inits_of, trips_of, yielded_by
 from tilec.passes.rewriting.refusals import attempt
-from tilec.passes.rewriting.walk import find_ops, kernel_of
+from tilec.passes.rewriting.walk import find_ops, is_of, kernel_of
 from tilec.terms.demands import SUM_PARTS
+
+READ_BYTES = 64 << 10
+"""That the last of CTAs may read of sums that others left in memory before a larger cluster, which
+exchanges more of them, is worth more: a multiprocessor reads some 100 bytes a ns from L2, and a
+cluster takes a microsecond to meet. Not timed."""
+MOST_READ_BYTES = 4 << 20
+"""That it may read at all: the sums of 64 parts of 128 x 128 f32, which take 40 us."""
 
 
 def sum_parts_of(function: ir.Operation) -> int:
@@ -61,27 +71,21 @@ def whole_end(end: ir.Value) -> ir.Value:
     added = defining_op(following, "arith.addi")
     if added is None or constant_of(added.operands[1]) != 1:
         return end
-    part = made_by(added.operands[0], tile.StripeIdOp)
+    part = made_by(added.operands[0], tile.StripeIdOp, tile.PartIdOp)
     if part is None:
         return end
-    parts = stripes_of(kernel_of(part.operation))
+    parts = ctas_of(kernel_of(part.operation))
     return whole if constant_of(divided.operands[1]) == parts else end
 
 
 def why_whole(function: ir.Operation, target: Target, parts: int) -> str | None:
     """Says why no CTAs can sum so many parts of a kernel's products; None if they can."""
-    if not target.supports(Feature.CLUSTERS):
-        return f"{target.name} has no clusters"
-    if parts > target.ctas_per_cluster:
-        return f"a cluster on {target.name} has {target.ctas_per_cluster} CTAs at most"
-    return _why_no_sum(function, target) or _why_uncut(function, parts)
+    return _why_no_sum(function) or _why_not_in_memory(function, target, parts)
 
 
-def _why_no_sum(function: ir.Operation, target: Target) -> str | None:
+def _why_no_sum(function: ir.Operation) -> str | None:
     """Says why none can sum any number of parts."""
-    if not target.sums_in_clusters:
-        return f"all warps of a CTA on {target.name} give its tensor memory back together"
-    if is_in_line(function) or stripes_of(function) > 1 or teams_of(function) > 1:
+    if is_in_line(function) or ctas_of(function) > 1 or teams_of(function) > 1:
         return "CTAs or clusters share the programs already"
     loop = find_sum(function)
     if loop is None:
@@ -92,20 +96,86 @@ def _why_no_sum(function: ir.Operation, target: Target) -> str | None:
     return _why_seen(function, loop)
 
 
-def _why_uncut(function: ir.Operation, parts: int) -> str | None:
-    """Says why what is behind the loop does not come in so many stripes."""
+def _why_not_in_memory(function: ir.Operation, target: Target, parts: int) -> str | None:
+    """Says why parts that meet in memory would take too long; None where they would not, or are one
+    cluster."""
+    together = ctas_together(function, target, parts)
+    if together == parts or parts_bytes(function, parts, together) <= MOST_READ_BYTES:
+        return None
+    return (
+        f"the last of {parts} CTAs would read {parts_bytes(function, parts, together)} bytes of "
+        f"the others' sums, more than {MOST_READ_BYTES}"
+    )
+
+
+def ctas_together(function: ir.Operation, target: Target, parts: int) -> int:
+    """How many of the CTAs that sum parts are a cluster, which exchanges stripes: all, if they can
+    be; else so few that the last one reads no more than `READ_BYTES` of what others left in memory,
+    or as many as can be."""
+    whole = [parts] if _why_uncut(function, target, parts) is None else []
+    if whole:
+        return parts
+    few = [n for n in (1, 2, 4, 8) if parts % n == 0 and _why_uncut(function, target, n) is None]
+    short = [n for n in few if parts_bytes(function, parts, n) <= READ_BYTES]
+    return short[0] if short else few[-1]
+
+
+def parts_bytes(function: ir.Operation, parts: int, together: int) -> int:
+    """What the CTA that comes last reads of all parts that meet in memory."""
+    loop = find_sum(function)
+    assert loop is not None  # else nothing sums
+    ends = list(loop.results) if together > 1 else sum_ends(loop)[0]
+    bits = sum(prod(shape(value)) * bit_width(element(value)) for value in ends)
+    return bits // 8 // together * (parts // together)
+
+
+def sum_ends(loop: ir.Operation) -> tuple[list[ir.Value], list[ir.Operation]]:
+    """The values to which all that a loop sums comes behind it, as small as sums of parts may be
+    merged, and the ops that make these of the loop's results: reductions that merge, too."""
+    ends: list[ir.Value] = []
+    between: list[ir.Operation] = []
+    for end, merge in zip(list(loop.results), merges_of(loop), strict=True):
+        while merge is not None and (op := _reduced(end, merge)) is not None:
+            between.append(op)
+            end = op.results[0]
+        ends.append(end)
+    return ends, between
+
+
+def _reduced(value: ir.Value, merge: Merge) -> ir.Operation | None:
+    """The reduction that is all that becomes of a value, if it does what merging parts does."""
+    user = only_user(value)
+    if merge.by is not None or user is None or not is_of(user.operation, tile.ReduceOp):
+        return None
+    op = user.operation
+    body = [view.operation for view in op.regions[0].blocks[0].operations]
+    is_same = len(op.results) == 1 and len(body) == 2 and body[0].name == merge.op
+    return op if is_same and op.block == value.owner.operation.block else None
+
+
+def _why_uncut(function: ir.Operation, target: Target, parts: int) -> str | None:
+    """Says why what is behind the loop does not come in so many stripes, a CTA of a cluster
+    each."""
+    if parts == 1:
+        return None
+    if not target.supports(Feature.CLUSTERS):
+        return f"{target.name} has no clusters"
+    if parts > target.ctas_per_cluster or parts & (parts - 1):
+        return f"a cluster on {target.name} has {target.ctas_per_cluster} CTAs at most"
+    if not target.sums_in_clusters:
+        return f"all warps of a CTA on {target.name} give its tensor memory back together"
     loop = find_sum(function)
     assert loop is not None  # else nothing sums
     return attempt(find_cut, list(loop.results), ops_behind(loop), parts)[1] or None
 
 
 def parts_that_sum(function: ir.Operation, target: Target, parts: Sequence[int]) -> list[int]:
-    """Of numbers of parts, each a multiple of those before, the ones in which a kernel's products
-    can be summed. What comes in so many stripes comes in each divisor of that."""
-    if not target.supports(Feature.CLUSTERS) or _why_no_sum(function, target) is not None:
+    """Of numbers of parts, each a multiple of those before, the ones in which the CTAs of a cluster
+    can sum a kernel's products. What comes in so many stripes comes in each divisor of that."""
+    if _why_no_sum(function) is not None or _why_uncut(function, target, 2) is not None:
         return []
     few = [n for n in parts if n <= target.ctas_per_cluster]
-    while few and _why_uncut(function, few[-1]) is not None:
+    while few and _why_uncut(function, target, few[-1]) is not None:
         few.pop()
     return few
 

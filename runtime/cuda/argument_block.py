@@ -3,7 +3,7 @@
 One block of memory holds, for one thread and one set of shapes:
 
     pointers, then scalars | sizes and strides | the grid of a persistent kernel
-    | address of each argument, in the kernel's order | tensor maps
+    | workspaces | address of each argument, in the kernel's order | tensor maps
 
 Sizes, strides and addresses are written when the block is made. A launch packs pointers and
 scalars, which lie side by side for that, in one call, and passes the address of the addresses.
@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tilec.executable.grid import Grid
-from tilec.executable.kernel import TENSOR_MAP_BYTES, AbiSlot, CompiledKernel
+from tilec.executable.kernel import TENSOR_MAP_BYTES, WORD_BYTES, AbiSlot, CompiledKernel
 from tilec.records import dataclass
 from tilec.runtime.scalars import ENCODERS, index_argument
 from tilec.terms.dtypes import BY_MLIR
@@ -46,8 +46,8 @@ class ArgumentLayout:
     `pack(block, 0, *pointers, *scalars)` writes the arguments that change. `indices` are the slots
     of sizes and strides, written by `pack_indices` at byte `indices_start`; `places` has the byte
     offset of each argument but the tensor maps in the kernel's order, `table_start` that of their
-    addresses. `grid_start`: the byte of a persistent kernel's grid, three i32. `size`: with `maps`
-    tensor maps.
+    addresses. `grid_start`: the byte of a persistent kernel's grid, three i32;
+    `workspaces_start`: that of the addresses of workspaces. `size`: with `maps` tensor maps.
     """
 
     pack: Callable[..., None]
@@ -55,6 +55,7 @@ class ArgumentLayout:
     pack_indices: Callable[..., None]
     indices_start: int
     grid_start: int
+    workspaces_start: int
     places: tuple[int, ...]
     pack_table: Callable[..., None]
     table_start: int
@@ -64,6 +65,10 @@ class ArgumentLayout:
     def write_grid(self, memory: Any, grid: Grid) -> None:
         """Writes the grid of a persistent kernel into a block."""
         _GRID.pack_into(memory, self.grid_start, *grid)
+
+    def write_workspaces(self, memory: Any, pointers: Sequence[int]) -> None:
+        """Writes the addresses of a kernel's workspaces into a block."""
+        struct.pack_into(f"{len(pointers)}Q", memory, self.workspaces_start, *pointers)
 
     def make_block(self, arguments: Sequence[Any]) -> ArgumentBlock:
         """A block for arrays of these shapes; its maps are not written yet.
@@ -89,21 +94,25 @@ def lay_out(kernel: CompiledKernel) -> ArgumentLayout:
     index_bytes = kernel.index_bits // 8
     indices_start = _round_up(struct.calcsize(changing))
     grid_start = indices_start + index_bytes * len(indices)
+    workspaces_start = _round_up(grid_start + (_GRID.size if kernel.persistent else 0))
     index_places = iter(range(indices_start, grid_start, index_bytes))
 
     def place(slot: AbiSlot) -> int:
         if slot.field == "grid":
             return grid_start + _GRID.size // 3 * slot.axis
+        if slot.field == "workspace":
+            return workspaces_start + WORD_BYTES * slot.axis
         return next(index_places) if slot in indices else changing_offsets[slot.parameter]
 
     places = tuple(place(slot) for slot in slots)
-    table_start = _round_up(grid_start + (_GRID.size if kernel.persistent else 0))
+    table_start = workspaces_start + WORD_BYTES * len(kernel.workspaces)
     return ArgumentLayout(
         _packer(kernel, changing),
         indices,
         struct.Struct(f"{len(indices)}{'q' if index_bytes == 8 else 'i'}").pack_into,
         indices_start,
         grid_start,
+        workspaces_start,
         places,
         struct.Struct(f"{len(slots) + maps}Q").pack_into,
         table_start,

@@ -9,6 +9,8 @@ import ctypes
 import importlib
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -101,3 +103,14 @@ def no_device_reason() -> str | None:
 def _name(driver: Any, result: Any) -> str:
     failed, name = driver.cuGetErrorName(result)
     return name.decode() if not failed and name else f"CUresult {int(result)}"
+
+
+@contextmanager
+def relaxed_capture(driver: Any) -> Iterator[None]:
+    """Lets this thread load a module, or allocate, while one of its streams is captured."""
+    relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    before = check(driver.cuThreadExchangeStreamCaptureMode(relaxed), "relaxing stream capture")
+    try:
+        yield
+    finally:
+        check(driver.cuThreadExchangeStreamCaptureMode(before), "restoring stream capture")

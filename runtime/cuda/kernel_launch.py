@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from tilec.executable.grid import Grid
@@ -32,13 +33,17 @@ CONFIG_BYTES = 56
 """Of the whole, with its attributes' address and number."""
 
 
+NO_STREAM = -1
+"""No stream's handle."""
+
+
 class KernelLaunch:
     """`run()` launches where `place` said; it gives the driver's result, in a tuple.
 
     `arguments`: the address that the driver reads the arguments' addresses from. `config`: the
-    driver's configuration. `grid`, `stream`:
-    what `place` was told last; no grid before that. `programs`: of a persistent kernel, the grid
-    that stands among its arguments, and what to launch for it.
+    driver's configuration. `grid`, `stream`: what `place` was told last; no grid before that, and
+    no stream where each launch has to be placed. `programs`: of a persistent kernel, the grid that
+    stands among its arguments, and what to launch for it.
     """
 
     __slots__ = (
@@ -47,6 +52,7 @@ class KernelLaunch:
         "_kernel",
         "_memory",
         "_threads",
+        "_workspaces",
         "arguments",
         "config",
         "grid",
@@ -55,7 +61,14 @@ class KernelLaunch:
         "stream",
     )
 
-    def __init__(self, loaded: LoadedKernel, arguments: int) -> None:
+    def __init__(
+        self,
+        loaded: LoadedKernel,
+        arguments: int,
+        workspaces: Callable[[Grid, int], None] | None = None,
+    ) -> None:
+        """`workspaces`: writes the addresses of memory for a launch of so many CTAs on a stream
+        among the arguments, for a kernel that has any."""
         self.config = config = _config(loaded)
         self._is_early = bool(config.numAttrs)
         self._early = config if self._is_early else None
@@ -67,6 +80,7 @@ class KernelLaunch:
         self.programs: tuple[Grid, Grid] | None = None
         self.stream = 0
         self._threads = loaded.kernel.threads
+        self._workspaces = workspaces
         launch = loaded.context.driver.cuLaunchKernelEx
         self.run = functools.partial(launch, config, loaded.function, arguments, 0)
 
@@ -75,6 +89,9 @@ class KernelLaunch:
         shared_bytes = self._kernel.shared_bytes
         _PLACE.pack_into(self._memory, 0, *grid, self._threads, 1, 1, shared_bytes, stream)
         self.grid, self.stream = grid, stream
+        if self._workspaces is not None:
+            self._workspaces(grid, stream)
+            self.stream = NO_STREAM  # whether it is captured may change
 
     def have_threads(self, threads: int) -> None:
         """Makes the CTAs of the next launches have so many threads."""

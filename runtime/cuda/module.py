@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from math import prod
 from typing import Any
 
@@ -13,7 +11,7 @@ from tilec.hardware.sizes import PORTABLE_CTAS
 from tilec.records import dataclass
 from tilec.runtime.cuda.argument_block import ArgumentLayout, lay_out
 from tilec.runtime.cuda.context import CudaContext
-from tilec.runtime.cuda.driver import check, cuda_error
+from tilec.runtime.cuda.driver import check, cuda_error, relaxed_capture
 from tilec.runtime.errors import DeviceError
 
 _LOG_BYTES = 16384
@@ -49,7 +47,7 @@ def load_kernel(kernel: CompiledKernel, context: CudaContext) -> LoadedKernel:
     Modules are never unloaded: a launch that uses one may still be queued, or recorded in a graph.
     """
     driver = context.driver
-    with context.entered(), _relaxed_capture(driver):
+    with context.entered(), relaxed_capture(driver):
         module = _load_module(context, kernel)
         entry = kernel.name.encode()
         function = check(driver.cuModuleGetFunction(module, entry), f"finding entry {kernel.name}")
@@ -157,14 +155,3 @@ def _too_new(kernel: CompiledKernel, context: CudaContext) -> str:
         f"the PTX is of version {shown(version)}, the driver takes {shown(newest)}: update it to "
         f"one of CUDA {release_with(version)} or later, or compile with ptx_version={newest}"
     )
-
-
-@contextmanager
-def _relaxed_capture(driver: Any) -> Iterator[None]:
-    """Lets this thread load a module while one of its streams is being captured into a graph."""
-    relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-    before = check(driver.cuThreadExchangeStreamCaptureMode(relaxed), "relaxing stream capture")
-    try:
-        yield
-    finally:
-        check(driver.cuThreadExchangeStreamCaptureMode(before), "restoring stream capture")

@@ -15,6 +15,7 @@ from tilec.runtime.cuda.driver import cuda_error
 from tilec.runtime.cuda.kernel_launch import KernelLaunch
 from tilec.runtime.cuda.module import LoadedKernel
 from tilec.runtime.cuda.tensor_map import packing_maps
+from tilec.runtime.cuda.workspaces import workspaces_of
 
 GridOfScalars = Callable[[Sequence[Any]], Grid]
 
@@ -51,7 +52,7 @@ def make_plan(
     pack = loaded.layout.pack
     if loaded.kernel.tensor_maps:
         pack = packing_maps(pack, loaded.context, loaded.kernel, arguments, block.maps_start)
-    launch = KernelLaunch(loaded, block.address)
+    launch = KernelLaunch(loaded, block.address, _workspace_writer(loaded, block.memory))
     return Plan(
         launch,
         place_grid(loaded, launch, block.memory, grid),
@@ -61,6 +62,20 @@ def make_plan(
         grid_of_scalars,
         loaded,
     )
+
+
+def _workspace_writer(
+    loaded: LoadedKernel, memory: memoryview
+) -> Callable[[Grid, int], None] | None:
+    """What writes the addresses of a kernel's workspaces into a block; None of one without."""
+    if not loaded.kernel.workspaces:
+        return None
+
+    def write(launched: Grid, stream: int) -> None:
+        pointers = workspaces_of(loaded.context).pointers(loaded.kernel, launched, stream)
+        loaded.layout.write_workspaces(memory, pointers)
+
+    return write
 
 
 def place_programs(plan: Plan, programs: Grid) -> Grid | None:

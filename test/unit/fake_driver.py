@@ -92,7 +92,7 @@ class _Opaque:
         return ctypes.addressof(self.memory)
 
 
-_WIDTHS = {"pointer": 8, "tensor_map": TENSOR_MAP_BYTES}
+_WIDTHS = {"workspace": 8, "pointer": 8, "tensor_map": TENSOR_MAP_BYTES}
 
 
 class FakeDriver:
@@ -120,6 +120,8 @@ class FakeDriver:
         self.during_launch: Callable[[], None] = lambda: None
         self.fail: dict[str, CUresult] = {}
         self.captured: set[int] = set()
+        self.capture = 1
+        self.stream_numbers: dict[int, int] = {}
         self._numbers = itertools.count(1000)
 
     def __getattr__(self, name: str) -> Any:
@@ -371,6 +373,13 @@ class FakeDriver:
     def cuStreamIsCapturing(self, stream: int) -> Any:
         state = "ACTIVE" if stream in self.captured else "NONE"
         return CUresult.CUDA_SUCCESS, f"CU_STREAM_CAPTURE_STATUS_{state}"
+
+    def cuStreamGetCaptureInfo(self, stream: int) -> Any:
+        assert stream in self.captured
+        return CUresult.CUDA_SUCCESS, "CU_STREAM_CAPTURE_STATUS_ACTIVE", self.capture, 0, [], 0
+
+    def cuStreamGetId(self, stream: int) -> Any:
+        return CUresult.CUDA_SUCCESS, self.stream_numbers.get(stream, 1000 + stream)
 
     def cuMemcpyDtoH(self, target: int, source: int, size: int) -> Any:
         ctypes.memmove(target, source, size)

@@ -16,7 +16,7 @@ from c_kernels import FLAGS, CKernel, Library, Recorded, cuda_include
 from fake_driver import FakeDriver, install, uninstall
 
 from tilec.c_source.source import c_source
-from tilec.executable.kernel import CompiledKernel, Facts, Im2col, Parameter, TensorMap
+from tilec.executable.kernel import CompiledKernel, Facts, Im2col, Parameter, TensorMap, Workspace
 from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.cuda.tensor_map import encoded
 from tilec.runtime.errors import ArgumentError
@@ -389,6 +389,9 @@ def test_what_c_cannot_have() -> None:
         c_source([BARE, BARE])
     with pytest.raises(ValueError, match="plain for sm_80 and sm_90a is not one kernel"):
         c_source([BARE, replace(BARE, target="sm_80", parameters=())])
+    meeting = replace(BARE, stripes=64, workspaces=(Workspace(4, is_zero=True),))
+    with pytest.raises(ValueError, match="launches have no memory of their own, where 64 CTAs"):
+        c_source([meeting])
 
 
 def test_the_page_s_program_compiles(

@@ -310,7 +310,7 @@ def persistent_in_stripes(manifest: dict[str, Any]) -> None:
     ("change", "message"),
     [
         (lambda m: [], "the manifest has no format number"),
-        (edit("format", to=1), "format 1; this version of tilec reads 7"),
+        (edit("format", to=1), "format 1; this version of tilec reads 8"),
         (edit("format", to=True), "the manifest has no format number"),
         (edit("name", to=3), "the manifest has no name"),
         (edit("kernels", to={}), "no list of kernels"),

@@ -34,7 +34,7 @@ from tilec.messages.diagnostics import CompileError
 from tilec.ops import product_launch
 from tilec.ops.gradient_kernels import key_gradients, query_gradients
 from tilec.ops.tile_choice import TileChoice, choose_tiles
-from tilec.passes.programs.sum_parts import parts_that_sum, why_whole
+from tilec.passes.programs.sum_parts import ctas_together, parts_that_sum, why_whole
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.terms.demands import PARTS
@@ -210,9 +210,12 @@ def scaled(
         ("scaled", "sm_90a", {}, "the loop carries what is no sum from zero"),
         ("early", "sm_90a", {}, "each part would run 'tile.store'"),
         ("seen", "sm_90a", {}, "each part would run 'tile.print'"),
-        ("", "sm_80", {}, "sm_80 has no clusters"),
-        ("", "sm_100a", {}, "all warps of a CTA on sm_100a give its tensor memory back"),
-        ("", "sm_120a", {"sum_parts": 16}, "a cluster on sm_120a has 8 CTAs at most"),
+        (
+            "",
+            "sm_80",
+            {"sum_parts": 256, "BN": 96},
+            "the last of 256 CTAs would read 6291456 bytes",
+        ),
         ("", "sm_90a", {"persistent": True}, "CTAs or clusters share the programs already"),
         ("", "sm_90a", {"cluster": 2}, "CTAs or clusters share the programs already"),
     ],
@@ -220,9 +223,10 @@ def scaled(
 def test_what_has_no_parts_is_refused(
     way: str, target: str, demands: dict[str, Any], reason: str
 ) -> None:
+    constants = {name: demands.pop(name) for name in [*demands] if name == "BN"}
     kernel = scaled.demanding(**{"sum_parts": 2, **demands})
     with pytest.raises(CompileError, match=f"sum_parts=.* was asked for, but {reason}"):
-        compiled(kernel, target, WAY=way)
+        compiled(kernel, target, WAY=way, **constants)
 
 
 def test_what_has_no_loop_is_refused() -> None:
@@ -244,7 +248,9 @@ def test_numbers_of_parts_are_told_at_once(target: str, rows: int) -> None:
     module = matmul.source_module(arrays, sizes, target=target)
     with module.context:
         function = find_kernel(module, None)
-        each = [n for n in PARTS if why_whole(function, found, n) is None]
+        each = [n for n in PARTS if ctas_together(function, found, n) == n > 1]
+        each = [1, *each] if each else each
+        assert all(why_whole(function, found, n) is None for n in PARTS)
         assert parts_that_sum(function, found, PARTS) == each
 
 
@@ -254,8 +260,11 @@ def test_one_part_is_no_cluster() -> None:
 
 
 def test_other_numbers_are_refused() -> None:
-    with pytest.raises((CompileError, ArgumentError, ValueError), match="must be 1, 2, 4, 8 or 16"):
-        compiled(matmul.demanding(sum_parts=3))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(
+        (CompileError, ArgumentError, ValueError),
+        match="must be 1, 2, 4, 8 or a multiple of 4 up to 256",
+    ):
+        compiled(matmul.demanding(sum_parts=3))
 
 
 def ranked(kernel: Kernel, shapes: dict[str, Any], given: dict[str, Any]) -> list[Tiles]:

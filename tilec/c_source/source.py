@@ -74,7 +74,7 @@ def c_source(kernels: Sequence[CompiledKernel], stem: str | None = None) -> CSou
     kernel's if not given.
 
     ValueError for several kernels of one target, arguments that differ, arrays of too many
-    dimensions, and lists of arrays.
+    dimensions, lists of arrays, and kernels whose CTAs meet in memory (`sum_parts`).
     """
     kernels = sorted(kernels, key=lambda k: TARGETS[k.target].compute_capability, reverse=True)
     _check(kernels)
@@ -114,6 +114,13 @@ def _check(kernels: Sequence[CompiledKernel]) -> None:
             )
     if len({kernel.target for kernel in kernels}) < len(kernels):
         raise ValueError(f"{first.name}: C takes one kernel a target")
+    for kernel in kernels:
+        if kernel.workspaces:
+            raise ValueError(
+                f"{kernel.name} for {kernel.target}: in C, launches have no memory of their own, "
+                f"where {kernel.stripes} CTAs could leave parts of sums; fewer parts, which are a "
+                "cluster, need none (sum_parts=)"
+            )
     for parameter in first.parameters:
         if parameter.is_list:
             raise ValueError(

@@ -21,20 +21,18 @@ from tilec.compile.dump_folder import write_dump
 from tilec.compile.emit_ptx import emit_ptx, start_worker
 from tilec.compile.fitting import check_sound, first_sound, less, show
 from tilec.compile.mlir_errors import interruptible
+from tilec.compile.parameters import launch_memory, signature_of, written_of
 from tilec.compile.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING, passes_from
 from tilec.compile.played_rings import play_rings
 from tilec.compile.program_lanes import choose_lanes
 from tilec.compile.program_size import choose_num_warps
 from tilec.dialects.demands import attribute_of, is_demanded, value_of
 from tilec.dialects.gpu_tile.role import total_warps
-from tilec.dialects.types import is_list
-from tilec.executable.kernel import CompiledKernel, Facts, Parameter
+from tilec.executable.kernel import CompiledKernel, Parameter
 from tilec.hardware.ptx_version import NEWEST
 from tilec.hardware.target import Target, check_ptx_version
 from tilec.messages.diagnostics import CompileError, DoesNotFit, InternalError
-from tilec.passes.analysis.divisibility import static_sizes, static_strides
 from tilec.passes.analysis.placement import program_bytes
-from tilec.passes.analysis.written_arrays import numbers_of_written
 from tilec.passes.checks.levels import check_level, entry_level
 from tilec.passes.checks.program_check import ProgramCheck
 from tilec.passes.checks.verify_ops import verify_ops
@@ -43,6 +41,7 @@ from tilec.passes.checks.verify_target import verify_target
 from tilec.passes.contract import Level, PassContext, Report, TilePass
 from tilec.passes.copies.tensor_map_recipes import tensor_maps
 from tilec.passes.demands.kernels import (
+    ctas_of,
     is_explicit,
     is_in_line,
     is_whole,
@@ -51,7 +50,6 @@ from tilec.passes.demands.kernels import (
     programs_per_cta,
     rounds_of,
     size_limits,
-    stripes_of,
     suits_of,
 )
 from tilec.passes.lower_to_nvvm.kernel import checked_cluster
@@ -259,7 +257,7 @@ def _prepare(
         target,
         attributes["sym_name"].value,
         PassContext(target, num_warps, bits, report, given=level, lanes=lanes_of(function)),
-        _signature(function),
+        signature_of(function),
         _grid(function),
         _constants(function, report),
         level,
@@ -313,11 +311,12 @@ def _to_gpu_tile(job: Compilation) -> None:
         "cluster": checked_cluster(function, context),
         "limits": size_limits(function),
         "most_programs": most_programs(function),
-        "stripes": stripes_of(function),
+        "stripes": ctas_of(function),
+        "workspaces": launch_memory(function),
         "programs_per_cta": together,
         "suits": suits_of(function),
         "rounds": rounds_of(function),
-        "writes": tuple(job.signature[n].name for n in numbers_of_written(function)),
+        "writes": tuple(parameter.name for parameter in written_of(function, job.signature)),
     }
 
 
@@ -380,49 +379,6 @@ def _to_llvmir(job: Compilation) -> None:
     progress.at("MLIR's translation to LLVM IR")
     job.text = translate_module_to_llvmir(job.module.operation)
     job.dump(job.name, "ll", job.text)
-
-
-def _signature(function: ir.Operation) -> tuple[Parameter, ...]:
-    arguments = list(function.regions[0].blocks[0].arguments)
-    given = function.attributes.get("arg_attrs", [])
-    written = list(given) or [ir.DictAttr.get({})] * len(arguments)
-    return tuple(
-        _parameter(number, argument, attributes, function)
-        for number, (argument, attributes) in enumerate(zip(arguments, written, strict=True))
-    )
-
-
-def _parameter(
-    number: int, argument: ir.Value, attributes: ir.DictAttr, function: ir.Operation
-) -> Parameter:
-    name = attributes["tile.name"].value if "tile.name" in attributes else f"arg{number}"
-    dtype = attributes["tile.dtype"].value if "tile.dtype" in attributes else None
-    type_ = argument.type
-    if not isinstance(type_, ir.MemRefType):
-        if not isinstance(type_, (ir.IntegerType, ir.IndexType, ir.FloatType)):
-            raise error_at(
-                function, f"parameter '{name}' must be an array or a scalar, found {type_}"
-            )
-        return Parameter(name, "scalar", dtype or str(type_))
-    facts = Facts()
-    if "tile.facts" in attributes:
-        known = attributes["tile.facts"]
-        facts = Facts(
-            known["align"].value if "align" in known else 1,
-            tuple(known["sizes"]) if "sizes" in known else (),
-            tuple(known["strides"]) if "strides" in known else (),
-        )
-    kind = "array"
-    if is_list(type_):
-        kind, type_ = "flat_arrays" if "tile.flat" in attributes else "arrays", type_.element_type
-    return Parameter(
-        name,
-        kind,
-        dtype or str(type_.element_type),
-        tuple(static_sizes(type_)),
-        tuple(static_strides(type_)),
-        facts,
-    )
 
 
 def _grid(function: ir.Operation) -> tuple[str, str, str] | None:

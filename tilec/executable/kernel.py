@@ -148,10 +148,23 @@ class TensorMap:
 
 
 @dataclass(frozen=True)
+class Workspace:
+    """Memory that a launch gives the kernel by a pointer: a place for each stripe of each program,
+    where CTAs that sum parts of it meet.
+
+    `bytes`: of a place. `is_zero`: whether it is 0 in front of each launch, as each leaves it
+    behind.
+    """
+
+    bytes: int
+    is_zero: bool = False
+
+
+@dataclass(frozen=True)
 class AbiSlot:
-    """One hardware parameter: `field` is pointer, size, stride, value, grid or tensor_map; `axis`:
-    the dimension, or the number of the tensor map. A list's size is the number of its arrays. A
-    grid belongs to no parameter (-1)."""
+    """One hardware parameter: `field` is pointer, size, stride, value, workspace, grid or
+    tensor_map; `axis`: the dimension, or the number of the workspace or tensor map. A list's size
+    is the number of its arrays. A workspace or a grid belongs to no parameter (-1)."""
 
     parameter: int
     field: str
@@ -173,7 +186,8 @@ class CompiledKernel:
     so may be started before they end. `has_roles`: some of its warps load for the others.
     `cluster`: programs along each axis of the grid whose CTAs run as a cluster; all CTAs of a
     cluster are launched. `stripes`: how many CTAs, one behind the other along x, run each program
-    of a kernel that is not persistent. `programs_per_cta`: of a persistent kernel, how many
+    of a kernel that is not persistent. `workspaces`: memory of the launch's own, in which those of
+    them meet that no `cluster` joins. `programs_per_cta`: of a persistent kernel, how many
     programs of one warp a CTA of `threads` runs side by side, at most. `suits`: the
     fewest and the most programs a multiprocessor, below and beyond which a kernel compiled for so
     many is faster; 0 where there are none.
@@ -207,6 +221,7 @@ class CompiledKernel:
     limits: tuple[tuple[str, int], ...] = ()
     most_programs: int = MOST_PROGRAMS
     stripes: int = 1
+    workspaces: tuple[Workspace, ...] = ()
     programs_per_cta: int = 1
     suits: tuple[int, int] = (0, 0)
     rounds: int = 1
@@ -254,6 +269,18 @@ class CompiledKernel:
         ctas = even_share(clusters, most) if self.has_roles else min(clusters, most)
         return ctas * size, 1, 1
 
+    def workspace_bytes(self, launched: Grid) -> tuple[int, ...]:
+        """Bytes of each workspace of a launch of so many CTAs. ValueError for more than the
+        kernel's indices reach."""
+        places = prod(launched) // self.stripes * prod(self.cluster)
+        for workspace in self.workspaces:
+            if places * workspace.bytes > INDEX_LIMIT_32:
+                raise ValueError(
+                    f"{launched} CTAs that sum parts would leave {places * workspace.bytes} bytes "
+                    f"for each other, more than {INDEX_LIMIT_32}: fewer parts leave less"
+                )
+        return tuple(places * workspace.bytes for workspace in self.workspaces)
+
     def threads_of(self, programs: Grid, launched: Grid) -> int:
         """The threads of each CTA of such a launch: with no more warps than there are programs."""
         most = self.programs_per_cta
@@ -279,6 +306,9 @@ class CompiledKernel:
                     for axis, value in enumerate(values)
                     if value is None
                 ]
+        slots += [
+            AbiSlot(-1, "workspace", number, "pointer") for number in range(len(self.workspaces))
+        ]
         if self.persistent:
             slots += [AbiSlot(-1, "grid", axis, "i32") for axis in range(3)]
         slots += [
@@ -349,6 +379,9 @@ class CompiledKernel:
             limits=tuple((text, most) for text, most in fields["limits"]),
             most_programs=fields["most_programs"],
             stripes=fields["stripes"],
+            workspaces=tuple(
+                Workspace(one["bytes"], one["is_zero"]) for one in fields["workspaces"]
+            ),
             programs_per_cta=fields["programs_per_cta"],
             suits=tuple(fields["suits"]),
             rounds=fields["rounds"],

@@ -11,6 +11,7 @@ from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.device import CudaDevice
 from tilec.runtime.cuda.kernel_launch import CONFIG_BYTES
 from tilec.runtime.cuda.plan import Plan, changing_values
+from tilec.runtime.cuda.workspaces import workspaces_of
 from tilec.runtime.launcher import Prepared
 from tilec.runtime.tensor_maps import HardwareMap, encoding, kernel_map
 
@@ -23,6 +24,9 @@ def plan_of(device: CudaDevice, prepared: Prepared) -> Plan:
     arrays, scalars = changing_values(prepared.parameters)
     loaded.layout.pack(plan.block, 0, *[0] * len(arrays), *scalars)
     plan.launch.place(plan.grid, 0)
+    if prepared.kernel.workspaces:  # of its own: XLA launches it on one stream, nobody says which
+        own = workspaces_of(loaded.context).own_pointers(prepared.kernel, plan.grid)
+        loaded.layout.write_workspaces(plan.block, own)
     return plan
 
 

@@ -125,14 +125,21 @@ SETTLED = Demand(
 )
 PARTS = (1, 2, 4, 8, 16)
 """Of a program's sums: as many as a cluster has CTAs."""
+MOST_PARTS = 256
+"""Of a program's sums, where their CTAs meet in memory: every GPU's multiprocessors, or twice as
+many; the last CTA reads so many sums."""
 SUM_PARTS = Demand(
     "sum_parts",
-    "1, 2, 4, 8 or 16",
-    lambda value: type(value) is int and value in PARTS,
-    ("sum_parts=4",),
-    "each program is run by so many CTAs, a cluster: each runs a part of its loop over products, "
-    "or of the only loop, which adds up tiles or keeps the least or greatest, and merges a stripe "
-    "of the whole (Hopper). Also `tl.auto`'s choice where few programs have a long loop",
+    f"1, 2, 4, 8 or a multiple of 4 up to {MOST_PARTS}",
+    lambda value: (
+        type(value) is int and (value in PARTS or (value % 4 == 0 and 0 < value <= MOST_PARTS))
+    ),
+    ("sum_parts=4", "sum_parts=128"),
+    "each program is run by so many CTAs: each runs a part of its loop over products, or of the "
+    "only loop, which adds up tiles or keeps the least or greatest. Up to 16 are a cluster "
+    "(Hopper), of which each merges a stripe of the whole, if the rest of the kernel comes in "
+    "stripes; others leave what they have in memory of the launch's, and the last of them does the "
+    "rest. Also `tl.auto`'s choice where few programs have a long loop",
     not_by_hand="says itself which CTA sums what",
 )
 
@@ -146,7 +153,7 @@ class Demands(TypedDict, total=False):
     consumers: Annotated[Literal["pingpong", "cooperative"] | None, CONSUMERS]
     order: Annotated[Literal["grouped", "rows", "hilbert"] | tuple[str, int] | None, ORDER]
     settled: Annotated[str | tuple[str, ...] | None, SETTLED]
-    sum_parts: Annotated[Literal[1, 2, 4, 8, 16] | None, SUM_PARTS]
+    sum_parts: Annotated[int | None, SUM_PARTS]
 
 
 KERNEL_DEMANDS: Mapping[str, Demand] = {

@@ -97,5 +97,5 @@ func.func @of_a_kernel(%n: index) attributes {tile.kernel} {
 }
 
 // -----
-// expected-error @below {{tile.sum_parts must be 1, 2, 4, 8 or 16, found 3 : i32}}
+// expected-error @below {{tile.sum_parts must be 1, 2, 4, 8 or a multiple of 4 up to 256, found 3 : i32}}
 func.func @three() attributes {tile.kernel, tile.sum_parts = 3 : i32} { return }

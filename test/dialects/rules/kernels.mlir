@@ -122,6 +122,36 @@ func.func @k() attributes {tile.kernel, tile.stripes = 0 : i32} {
 }
 
 // -----
+// expected-error @below {{kernel "k" attribute 'tile.parts' must be a multiple of tile.stripes, found 10 of 4}}
+func.func @k() attributes {tile.kernel, tile.stripes = 4 : i32, tile.parts = 10 : i32} {
+  return
+}
+
+// -----
+// expected-error @below {{kernel "k" attribute 'tile.parts': CTAs or clusters share the programs already}}
+func.func @k() attributes {tile.kernel, tile.parts = 2 : i32, tile.cluster = array<i32: 2>} {
+  return
+}
+
+// -----
+// expected-error @below {{parameter 'arg0' attribute 'tile.workspace' must be}}
+func.func @k(%flags: memref<4xi32> {tile.workspace = "more"}) attributes {tile.kernel} {
+  return
+}
+
+// -----
+// expected-error @below {{parameter 'arg0' is memory of the launch's, an array, but is f32}}
+func.func @k(%flags: f32 {tile.workspace = "sums"}) attributes {tile.kernel} {
+  return
+}
+
+// -----
+// expected-error @below {{parameter 'arg0' is memory of the launch's, of known sizes, but is memref<?xi32>}}
+func.func @k(%flags: memref<?xi32> {tile.workspace = "flags"}) attributes {tile.kernel} {
+  return
+}
+
+// -----
 // expected-error @below {{kernel "k" attribute 'tile.stripes' must be an i32 integer, found "8"}}
 func.func @k() attributes {tile.kernel, tile.stripes = "8"} {
   return

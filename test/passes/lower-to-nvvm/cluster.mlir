@@ -74,6 +74,22 @@ func.func @handed_over(%parity: i1) attributes {tile.kernel, tile.persistent = t
 }
 
 // -----
+// Parts of a program's loop: clusters of CTAs that follow one another.
+// CHECK-LABEL: llvm.func @parts(
+func.func @parts() attributes {tile.kernel, tile.stripes = 4 : i32, tile.parts = 20 : i32} {
+  // CHECK: %[[CTA:.*]] = nvvm.read.ptx.sreg.ctaid.x
+  // CHECK: arith.remui %[[CTA]], %c20
+  %part = "tile.part_id"() : () -> index
+  // CHECK: %[[SAME:.*]] = nvvm.read.ptx.sreg.ctaid.x
+  // CHECK: arith.remui %[[SAME]], %c4
+  %stripe = "tile.stripe_id"() : () -> index
+  // CHECK: %[[NUMBER:.*]] = nvvm.read.ptx.sreg.ctaid.x
+  // CHECK: arith.divui %[[NUMBER]], %c20
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  return
+}
+
+// -----
 // Stripes of a program: CTAs that follow one another. Thread n writes to the n-th of them.
 // CHECK-LABEL: llvm.func @stripes(
 // CHECK-SAME: nvvm.cluster_dim = array<i32: 4, 1, 1>

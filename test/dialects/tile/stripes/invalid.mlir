@@ -8,6 +8,13 @@ func.func @a_part_is_an_index() {
 }
 
 // -----
+func.func @so_is_one_of_more() {
+  // expected-error @below {{expected 'index' but got 'i64'}}
+  %part = "tile.part_id"() : () -> i64
+  return
+}
+
+// -----
 func.func @several_elements(%mine: tensor<2xf32>) {
   // expected-error @below {{'tile.gather_stripes' op value must be one element, found 2}}
   %all = "tile.gather_stripes"(%mine) : (tensor<2xf32>) -> tensor<8xf32>
