@@ -63,6 +63,11 @@ class Report:
         entry.update(facts)
         self.decisions.append(entry)
 
+    def has(self, about: str, op: ir.Operation, chosen: str) -> bool:
+        """Whether this was decided about `op`, or what stood at its place before a pass."""
+        found = (about, show_location(op), chosen)
+        return any((one["about"], one["at"], one["chosen"]) == found for one in self.decisions)
+
 
 def show_location(op: ir.Operation | None) -> str:
     """`file:line:column` of an op, or "" where it has none."""

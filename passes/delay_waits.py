@@ -54,7 +54,13 @@ from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.passes.analysis.dependence import needed_inside
 from tilec.passes.analysis.issue_order import is_free, ring_turn
 from tilec.passes.contract import Level, PassContext, kernel_pass
-from tilec.passes.dots.issued_products import IssuedProduct, find_product, narrowing, products_of
+from tilec.passes.dots.issued_products import (
+    ROTATED,
+    IssuedProduct,
+    find_product,
+    narrowing,
+    products_of,
+)
 from tilec.passes.dots.late_stores import may_pass, storing
 from tilec.passes.rewriting.loops import behind, enclosing_ops, in_block, terminator
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
@@ -83,10 +89,12 @@ def delay_waits(function: ir.Operation, context: PassContext) -> None:
         for block in _blocks(part.block):
             moved = [_Run(run, function, part).run() for run in _runs(block)]
             place = str(block.owner.location)  # a rotated loop's first iteration has the loop's
-            if any(moved) and place not in told:
+            about = ("matrix instructions", block.owner)
+            is_told = place in told or context.report.has(*about, ROTATED)
+            if any(moved) and not is_told:
                 told.add(place)
                 why = "sums are waited for where they are read"
-                context.report.add("matrix instructions", block.owner, "side by side", why)
+                context.report.add(*about, "side by side", why)
 
 
 def _blocks(block: ir.Block) -> list[ir.Block]:

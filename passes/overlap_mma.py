@@ -60,6 +60,7 @@ from tilec.dialects.types import is_tile
 from tilec.passes.analysis.carried_products import links_of
 from tilec.passes.analysis.issue_order import ring_turn
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.dots.issued_products import ROTATED
 from tilec.passes.rewriting.control import only_if
 from tilec.passes.rewriting.loops import behind, carried_by, find_loops, is_inside, terminator
 from tilec.passes.rewriting.refusals import Refusal, attempt
@@ -87,6 +88,8 @@ def overlap_mma(module: ir.Module, context: PassContext) -> None:
                 why = "copies into slots that it reads stand behind the wait for it"
             context.report.add("matrix instructions", loop, "one group in flight", why)
             _overlap(loop, chain)
+        elif context.report.has("matrix instructions", loop, ROTATED):
+            continue  # that line says how its products run
         elif refused:
             context.report.add("matrix instructions", loop, "finished in each iteration", refused)
         elif _skips_products(loop):

@@ -35,6 +35,9 @@ from tilec.records import dataclass
 
 _ISSUING = (RingWaitOp, WgmmaFenceOp, WgmmaOp)
 """What may move with a product."""
+ROTATED = "rotated"
+"""What the report says of a loop whose last products run in the next iteration: no other line says
+how its products run."""
 
 
 @dataclass
@@ -132,7 +135,7 @@ class LoopRewrite:
     """Puts a branch for at least one iteration in the place of a loop (scf.for), with what
     `_iterations` writes there. The report says `CHOSEN` of it, and `WHY`."""
 
-    CHOSEN = "rotated"
+    CHOSEN = ROTATED
     WHY = ""
 
     def __init__(self, loop: ir.Operation) -> None:

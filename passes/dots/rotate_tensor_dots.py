@@ -51,6 +51,7 @@ from tilec.dialects.gpu_tile.types import tensor_buffer_of
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.issue_order import constant_steps, is_free, needed_to_issue
 from tilec.passes.contract import PassContext
+from tilec.passes.dots.issued_products import ROTATED
 from tilec.passes.dots.tensor_rotation import (
     ISSUING_OPS,
     Deferred,
@@ -83,7 +84,7 @@ def rotate_tensor_dots(loop: ir.Operation, context: PassContext) -> None:
             f"{len(found.late)} awaited in the next"
         )
         kept = [f"one is awaited in its own: {reason}" for reason in found.kept]
-        context.report.add("matrix instructions", loop, "rotated", "; ".join([why, *kept]))
+        context.report.add("matrix instructions", loop, ROTATED, "; ".join([why, *kept]))
         _rewrite(loop, found)
     elif refused:
         context.report.add("matrix instructions", loop, "not rotated", refused)
