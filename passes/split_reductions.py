@@ -8,17 +8,19 @@ After:    %p = "gpu_tile.warp_reduce"(%x) ({...}) {axis = 0}        one partial 
           %y = "tile.reduce"(%q) ({...}) {axis = 0}                 all partials in each thread
 
 1. A reduce whose axis stays inside warps is left alone, and so is such a scan.
-2. A scan becomes warp_scan, the totals' way through a buffer, and scan_carry. A reduction of the
+2. A search for the place of an extreme (`analysis/searches.py`) is that within each warp first, so
+   that warps meet once for both: what a warp's elements are compared with is their warp's extreme.
+3. A scan becomes warp_scan, the totals' way through a buffer, and scan_carry. A reduction of the
    same tile behind it combines the totals that threads have for that: running sums and what is
    carried on from a step to the next meet once.
-3. A take stores its source and gathers from the buffer; so does an exchange of elements that lie in
+4. A take stores its source and gathers from the buffer; so does an exchange of elements that lie in
    different warps (`layouts/partners.py`), others are left alone. What a thread holds of neighbours
    moves as vectors: a dimension of their own, along which registers change places.
-4. A histogram stores zeros, counts into the buffer, and loads it: a row of counts for each warp,
+5. A histogram stores zeros, counts into the buffer, and loads it: a row of counts for each warp,
    added up at the end, where these are small, else one row. Zeros are stored by the threads that
    load the counts: in a loop no sync stands between the load and the next zeros, unless there are
    fewer bins than threads, and some load what others have stored.
-5. A sum of histograms that a loop carries, and reads nowhere, is counted in one buffer: zeros
+6. A sum of histograms that a loop carries, and reads nowhere, is counted in one buffer: zeros
    before the loop, the sum behind it.
 Partials that hold phantoms alone are not stored: the partial tile ends before them. insert-barriers
 orders the accesses.
@@ -27,7 +29,7 @@ Does not handle: takes inside a warp by shuffles, which would save the shared me
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import gcd
 
 from mlir import ir
@@ -39,6 +41,7 @@ from tilec.dialects.types import bit_width, element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout
 from tilec.messages.diagnostics import InternalError
+from tilec.passes.analysis.searches import Search, search_of
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.layouts.axis_levels import Level as AxisLevel
 from tilec.passes.layouts.axis_levels import (
@@ -77,7 +80,14 @@ def split_reductions(module: ir.Module, context: PassContext) -> None:
         _begin_together(function)
     twins = OpMap((op, _twins(op.opview)) for op in found if op.name == _SCAN)
     known = OpSet(twin for scan in twins for twin in twins[scan])
-    for op in [each for each in found if each not in known]:
+    searches = list(filter(None, map(_search_across_warps, found)))
+    for search in searches:
+        known.update((search.extreme.operation, search.place.operation))
+    others = [each for each in found if each not in known]
+    for search in searches:
+        with ir.InsertionPoint(search.place), search.place.location:
+            _split_search(search, context)
+    for op in others:
         with ir.InsertionPoint(op), op.location:
             if op.name == _SCAN:
                 _split_scan(op.opview, twins[op], context)
@@ -96,7 +106,7 @@ def _split_reduce(op: tile.ReduceOp, context: PassContext) -> None:
         gpu_tile.WarpReduceOp.build(op.inputs, results=types, axis=op.axis), op.operation
     )
     count = shape(types[0])[op.axis]
-    conversions = _conversions(op)
+    conversions = _conversions(list(op.outputs))
     own, made = gathered_layouts(layout, op.axis, count), [value.type for value in op.outputs]
     if conversions:
         rows = layout_of(conversions[0].result)
@@ -111,15 +121,67 @@ def _split_reduce(op: tile.ReduceOp, context: PassContext) -> None:
     replace_op(op, *final)
 
 
-def _conversions(op: tile.ReduceOp) -> list[gpu_tile.ConvertLayoutOp]:
-    """All that is done with a reduction's results, where each thread wants no more of them in one
-    other layout: it can read the partials of these as well."""
-    uses = [use.owner for value in op.outputs for use in value.uses]
+def _conversions(
+    results: Sequence[ir.Value], but: Collection[ir.Operation] = ()
+) -> list[gpu_tile.ConvertLayoutOp]:
+    """All that is done with a reduction's results, `but` for some, where each thread wants no more
+    of them in one other layout: it can read the partials of these as well."""
+    uses = [use.owner for value in results for use in value.uses if use.owner not in but]
     found = [use.opview for use in uses if is_of(use, gpu_tile.ConvertLayoutOp)]
     layouts = {layout_of(one.result) for one in found}
     if len(found) < len(uses) or len(layouts) != 1:
         return []
-    return found if layouts.pop().num_values <= layout_of(op.outputs[0]).num_values else []
+    return found if layouts.pop().num_values <= layout_of(results[0]).num_values else []
+
+
+def _search_across_warps(op: ir.Operation) -> Search | None:
+    """The search that ends in a reduction across warps, behind which all else that asks for the
+    extreme stands."""
+    search = search_of(op.opview) if is_of(op, tile.ReduceOp) else None
+    if search is None or not is_spread_over_warps(layout_of(search.extreme.inputs[0]), search.axis):
+        return None
+    order = OpMap((view.operation, n) for n, view in enumerate(op.block.operations))
+    at = order[op]
+    late = all(order.get(one, 0) > at for one in search.readers())
+    return search if late and search.extreme.operation.block == op.block else None
+
+
+def _split_search(search: Search, context: PassContext) -> None:
+    extreme, place = search.extreme, search.place
+    layout, axis = layout_of(extreme.inputs[0]), search.axis
+    kept = tuple(level for level in axis_levels(layout, axis) if level.place is Place.WARP)
+
+    def part(op: tile.ReduceOp, value: ir.Value) -> ir.Value:
+        types = _partial_types(op, layout, kept)
+        return with_body(
+            gpu_tile.WarpReduceOp.build([value], results=[types], axis=axis), op.operation
+        )[0]
+
+    def whole(op: tile.ReduceOp, value: ir.Value, type_: ir.Type) -> ir.Value:
+        reduced = tile.ReduceOp.build([value], results=[[type_]], axis=axis)
+        return with_body(reduced, op.operation)[0]
+
+    (elements,) = extreme.inputs
+    own = part(extreme, elements)
+    near = gpu_tile.WarpSpreadOp.build(own, results=[elements.type], axis=axis)
+    at = part(place, search.chosen(elements, near, search.places))
+    results = [extreme.outputs[0], place.outputs[0]]
+    conversions = _conversions(results, [search.spreading])
+    count, made = shape(own)[axis], [value.type for value in results]
+    gathered = gathered_layouts(layout, axis, count)
+    if conversions:
+        rows = layout_of(conversions[0].result)
+        gathered = (expanded(rows, axis, count),)
+        made = [tile_type(shape(v), element(v), layout_attr(rows)) for v in results]
+    extremes, places = _through_buffers([own, at], gathered)
+    found = whole(extreme, extremes, made[0])
+    every = tuple(dim for dim in range(len(shape(extremes))) if dim != axis)
+    spread = tile.BroadcastOp.build(found, results=[extremes.type], dims=every)
+    nearest = whole(place, search.chosen(extremes, spread, places), made[1])
+    _report(place, context, "search", count)
+    for conversion in conversions:
+        replace_op(conversion, found if conversion.src == results[0] else nearest)
+    search.end_at(found, nearest)
 
 
 def _twins(scan: tile.ScanOp) -> list[ir.Operation]:
@@ -345,17 +407,20 @@ def _partial_types(
 
 
 def _through_buffers(partials: Sequence[ir.Value], gathered: Sequence[Layout]) -> list[ir.Value]:
-    """Stores each tile to a buffer of its own and loads it again, all in the one layout of those
-    `gathered` in which the widest elements take least: they are combined together."""
+    """Stores each tile to a buffer of its own, then loads them, behind one sync, all in the one
+    layout of those `gathered` in which the widest elements take least: they are combined
+    together."""
     widest = max(partials, key=lambda partial: bit_width(element(partial)))
     _, layout = cheapest_buffer(widest, layout_of(widest), gathered)
-    loaded = []
-    for partial in partials:
-        type_, _ = cheapest_buffer(partial, layout_of(partial), (layout,))
-        buffer = stored(partial, type_)
-        type_ = tile_type(shape(partial), element(partial), layout_attr(layout))
-        loaded.append(gpu_tile.BufferLoadOp.build(buffer, results=[type_]))
-    return loaded
+    buffers = [
+        stored(partial, cheapest_buffer(partial, layout_of(partial), (layout,))[0])
+        for partial in partials
+    ]
+    types = [tile_type(shape(one), element(one), layout_attr(layout)) for one in partials]
+    return [
+        gpu_tile.BufferLoadOp.build(buffer, results=[type_])
+        for buffer, type_ in zip(buffers, types, strict=True)
+    ]
 
 
 def _report(op: tile.ReduceOp | tile.ScanOp, context: PassContext, what: str, count: int) -> None:

@@ -13,7 +13,7 @@ from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.op import Attribute, Operand, Region, Result
 from tilec.dialects.tile.reduction import check_combination
-from tilec.dialects.types import element, shape
+from tilec.dialects.types import element, shape, show
 
 
 def _check_layouts(values: Sequence[ir.Value]) -> str | None:
@@ -142,6 +142,29 @@ class WarpReduceOp(_PartOfReduction, name="warp_reduce"):
           gpu.yield %c : f32
         }) {axis = 0 : i32} : (tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>) -> tensor<2xf32, #gpu_tile.layout<"T(32,2):(0,1@0) V():()">>
     """
+
+
+class WarpSpreadOp(Op, name="warp_spread", pure=True, in_thread=True, moves=True):
+    """Each element becomes the partial result of what its warp holds of its row: the way back from
+    `warp_reduce`.
+
+    Example:
+        %s = "gpu_tile.warp_spread"(%p) {axis = 0 : i32} : (tensor<2xf32, #gpu_tile.layout<"T(32,2):(0,1@0) V():()">>) -> tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>
+    """
+
+    src = Operand(TILE)
+    result = Result(TILE)
+    axis = Attribute(INT)
+
+    def check(self) -> str | None:
+        axis, (own, made) = self.axis, (shape(self.src), shape(self.result))
+        if not 0 <= axis < len(made):
+            return f"axis {axis} is out of range for rank {len(made)}"
+        if own[:axis] + own[axis + 1 :] != made[:axis] + made[axis + 1 :]:
+            return f"{show(own)} and {show(made)} differ off axis {axis}"
+        if element(self.src) != element(self.result):
+            return f"elements of {element(self.src)} become {element(self.result)}"
+        return _check_layouts([self.src, self.result])
 
 
 class WarpScanOp(Op, name="warp_scan", pure=True):

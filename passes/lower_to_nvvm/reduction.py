@@ -61,6 +61,17 @@ def lower_thread_reduce(op: gpu_tile.ThreadReduceOp, state: Lowering) -> None:
     _keep_partials(op, _reduce_in_thread(op, Combination(op.body, state), state), state)
 
 
+def lower_warp_spread(op: gpu_tile.WarpSpreadOp, state: Lowering) -> None:
+    """gpu_tile.warp_spread: each register is that of its row's part."""
+    rank, axis = len(shape(op.src)), op.axis
+    places = layout_of(op.src).value_coordinates(rank)
+    parts = {
+        off_axis(at, axis): value for at, value in zip(places, state.registers(op.src), strict=True)
+    }
+    coordinates = layout_of(op.result).value_coordinates(rank)
+    state.values[op.result] = [parts[off_axis(at, axis)] for at in coordinates]
+
+
 def _keep_partials(
     op: gpu_tile.WarpReduceOp | gpu_tile.ThreadReduceOp, rows: Rows, state: Lowering
 ) -> None:
@@ -235,4 +246,5 @@ RULES = {
     tile.ReduceOp: lower_reduce,
     gpu_tile.WarpReduceOp: lower_warp_reduce,
     gpu_tile.ThreadReduceOp: lower_thread_reduce,
+    gpu_tile.WarpSpreadOp: lower_warp_spread,
 }

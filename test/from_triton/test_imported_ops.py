@@ -492,6 +492,17 @@ def test_places_of_extremes(target: str) -> None:
     np.testing.assert_array_equal(rows[others], x[others].argmax(axis=1))
 
 
+@pytest.mark.parametrize("n", [2048, 1537, 3])
+def test_an_extreme_and_its_place_are_of_one_element(target: str, n: int) -> None:
+    """Of equals the lower; of NaNs the first."""
+    x = RNG.integers(-99, 99, (5, n)).astype(np.float32)
+    x[1, [n // 2, n - 1]], x[2] = np.nan, np.nan
+    best, places = np.zeros(5, np.float32), np.full(5, -1, np.int64)
+    kernel_of("extremes")[5](x, best, places, n)
+    np.testing.assert_array_equal(best, x.max(axis=1))
+    np.testing.assert_array_equal(places, x.argmax(axis=1))
+
+
 def test_pointers_made_of_numbers_are_numbers() -> None:
     """Chosen, moved on by elements of two bytes, and stored; accesses by them are errors."""
     text = (KERNELS / "addresses.ttir").read_text()

@@ -36,6 +36,7 @@ FOR_PASSES = {
     "tma_pair_multicast": "what pairs of a cluster load alike, where `cluster=` asks for several",
     "thread_reduce": "what each thread has of a sum, before threads meet",
     "warp_reduce": "the halves of a reduction across warps",
+    "warp_spread": "what elements of a search are compared with in each warp",
     "warp_scan": "the halves of a scan across warps",
 }
 """Ops that no author writes: passes make them where a kernel leaves the way open."""

@@ -10,7 +10,7 @@ from tilec.dialects.tile import AssertOp, NumProgramsOp, PrintOp, ProgramIdOp, R
 from tilec.triton.build import Builder
 from tilec.triton.elementwise import Rule
 from tilec.triton.program import Block, Op, walk
-from tilec.triton.searches import place_of_extreme
+from tilec.triton.searches import extreme_and_place
 from tilec.triton.shapes import scalar_of
 
 _AXES = ("x", "y", "z")
@@ -89,10 +89,10 @@ def _while(builder: Builder, op: Op, build: Any) -> None:
 
 
 def _combined(builder: Builder, op: Op, build: Any) -> None:
-    place = place_of_extreme(builder, op) if op.name == "tt.reduce" else None
-    if place is not None:
+    searched = extreme_and_place(builder, op) if op.name == "tt.reduce" else None
+    if searched is not None:
         is_one = op.results[1].type.shape is None
-        builder.values[op.results[1]] = scalar_of(builder, place) if is_one else place
+        builder.set(op, *(scalar_of(builder, v) if is_one else v for v in searched))
         return
     block = op.regions[0]
     inputs = [builder.get(operand) for operand in op.operands]

@@ -1,14 +1,15 @@
 """The place of an extreme (`tl.argmax`, `tl.argmin`): two reductions by one instruction each.
 
 Before:   %v, %i = tt.reduce(%x, %at) { of two pairs the one with the greater element, of equals the
-                                        one with the lower place }, of which nobody reads %v
+                                        one with the lower place }
 After:    %m = tile.reduce(%x) (maxnumf)      %holds = arith.cmpf uge %x, %m
           %i = tile.reduce(select(%holds, %at, most)) (minsi)
 
 The first is `tl.max` of the same tile where somebody asks for that, too. A NaN that neither the
 author's comparisons choose nor leave alike is among those that hold the extreme, so that some
-element always does. Does not handle: the lower place without comparing places; elements that are
-compared otherwise.
+element always does. Where somebody reads %v it has to be the element at %i: it is %m (maximumf), of
+which NaNs are the greatest, and the lowest place holds it (arith.cmpf oeq, or a NaN). Does not
+handle: the lower place without comparing places; elements that are compared otherwise.
 """
 
 from __future__ import annotations
@@ -33,18 +34,21 @@ _SEARCHES = {
 extreme, and which elements hold it."""
 
 
+_ORDERED = {"arith.maxnumf": "arith.maximumf", "arith.minnumf": "arith.minimumf"}
+"""What gives the extreme where it is read: a NaN wherever one is among the elements."""
 _ELEMENTS = ("f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64")
 _WORDS = {*_SEARCHES, *(row[1] for row in _SEARCHES.values())}
 
 
-def place_of_extreme(builder: Builder, op: Op) -> ir.Value | None:
-    """Builds the places that a reduction of pairs finds; None where it is another."""
-    if len(op.operands) != 2 or op.results[0] in builder.plan.live.values:
-        return None
-    better = _better(op)
+def extreme_and_place(builder: Builder, op: Op) -> list[ir.Value] | None:
+    """Builds the extremes, if they are read, and the places that a reduction of pairs finds; None
+    where it is another."""
+    better = _better(op) if len(op.operands) == 2 else None
     if better is None or op.operands[0].type.element not in _ELEMENTS:
         return None
-    compare, _, extreme, holds = _SEARCHES[better]
+    extreme = _SEARCHES[better][2]
+    if op.results[0] in builder.plan.live.values:
+        extreme = _ORDERED.get(extreme, extreme)
     whole, places = (builder.get(operand) for operand in op.operands)
     sizes, axis = op.operands[0].type.shape, op.number("axis")
     assert sizes is not None
@@ -53,12 +57,27 @@ def place_of_extreme(builder: Builder, op: Op) -> ir.Value | None:
         spread = builder.splat(scalar_of(builder, found), sizes)
     else:
         spread = builder.broadcast(found, [d for d in range(len(sizes)) if d != axis], sizes)
-    predicate = predicate_attribute(compare, holds)
-    there = builder.op(compare, builder.typed("i1", sizes), whole, spread, predicate=predicate)
+    there = _holding(builder, better, extreme, whole, spread)
     most = (1 << (places.type.element_type.width - 1)) - 1
     nowhere = builder.constant(most, places.type)
     chosen = builder.op("arith.select", places.type, there, places, nowhere)
-    return _reduced(builder, "arith.minsi", chosen, axis)
+    return [found, _reduced(builder, "arith.minsi", chosen, axis)]
+
+
+def _holding(
+    builder: Builder, better: str, extreme: str, whole: ir.Value, spread: ir.Value
+) -> ir.Value:
+    """Which elements hold the extreme, as it was found."""
+    compare, _, _, holds = _SEARCHES[better]
+    flags = builder.typed("i1", whole.type.shape)
+
+    def asked(predicate: str, other: ir.Value) -> ir.Value:
+        attribute = predicate_attribute(compare, predicate)
+        return builder.op(compare, flags, whole, other, predicate=attribute)
+
+    if extreme not in _ORDERED.values():
+        return asked(holds, spread)
+    return builder.op("arith.ori", flags, asked("oeq", spread), asked("une", whole))
 
 
 def _reduced(builder: Builder, name: str, value: ir.Value, axis: int) -> ir.Value:

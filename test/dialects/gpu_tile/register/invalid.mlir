@@ -269,3 +269,30 @@ func.func @scale_halves(%x: !x) {
   %z = "gpu_tile.scale"(%x, %x) : (!x, !x) -> !x
   return
 }
+
+// -----
+!p = tensor<2xf32, #gpu_tile.layout<"T(32,2):(0,1@0) V():()">>
+!x = tensor<64xf32, #gpu_tile.layout<"T(64):(1@0) V():()">>
+func.func @warp_spread_axis_out_of_range(%p: !p) {
+  // expected-error @below {{'gpu_tile.warp_spread' op axis 1 is out of range for rank 1}}
+  %s = "gpu_tile.warp_spread"(%p) {axis = 1 : i32} : (!p) -> !x
+  return
+}
+
+// -----
+!p = tensor<8x2xf32, #gpu_tile.layout<"T(32,2):(0,1@1) V(8):(1@0)">>
+!x = tensor<4x64xf32, #gpu_tile.layout<"T(64):(1@1) V(4):(1@0)">>
+func.func @warp_spread_of_other_rows(%p: !p) {
+  // expected-error @below {{'gpu_tile.warp_spread' op 8x2 and 4x64 differ off axis 1}}
+  %s = "gpu_tile.warp_spread"(%p) {axis = 1 : i32} : (!p) -> !x
+  return
+}
+
+// -----
+!p = tensor<2xf32, #gpu_tile.layout<"T(32,2):(0,1@0) V():()">>
+!x = tensor<64xi32, #gpu_tile.layout<"T(64):(1@0) V():()">>
+func.func @warp_spread_to_other_elements(%p: !p) {
+  // expected-error @below {{'gpu_tile.warp_spread' op elements of f32 become i32}}
+  %s = "gpu_tile.warp_spread"(%p) {axis = 0 : i32} : (!p) -> !x
+  return
+}

@@ -24,6 +24,13 @@ func.func @warp_reduce(%x: !wide) -> !totals {
   return %p : !totals
 }
 
+// CHECK-LABEL: @warp_spread
+func.func @warp_spread(%p: !totals) -> !wide {
+  // CHECK: "gpu_tile.warp_spread"(%{{.*}}) {axis = 0 : i32} : (tensor<2xf32, {{.*}}>) -> tensor<256xf32, {{.*}}>
+  %s = "gpu_tile.warp_spread"(%p) {axis = 0 : i32} : (!totals) -> !wide
+  return %s : !wide
+}
+
 // CHECK-LABEL: @thread_reduce
 func.func @thread_reduce(%x: !wide) -> tensor<64xf32, #gpu_tile.layout<"T(64):(1@0) V():()">> {
   // CHECK: "gpu_tile.thread_reduce"(%{{.*}}) ({
