@@ -159,6 +159,22 @@ def test_rows_whose_lanes_do_not_meet_take_parts_from_the_third_round_on(
         np.testing.assert_array_equal(y, 2 * x)
 
 
+@tilec.kernel(grid=lambda y, B: (y.shape[0] + B - 1) // B)
+def padded(x: tl.array, y: tl.array, W: tl.i32, B: tl.const):
+    """Rows of x, with zeros behind them as far as W."""
+    at = tl.program_id(0) * B + tl.arange(B)
+    tl.store(y, tl.program_id(0) * B, tl.gather(x, (at // W, at % W)))
+
+
+def test_what_goes_by_indices_is_single_elements() -> None:
+    """A lane of 8 would go 32 times for the elements of two sectors, one behind the other."""
+    sizes = {"x": (4096, 4096), "y": (4096 * 4100,)}
+    kernel = padded.compile(
+        ["x:bf16[?,?:8;?:8,1]", "y:bf16[?]", "W:i32"], {"B": 256}, target="sm_90a", sizes=sizes
+    )
+    assert lanes(kernel) == 32
+
+
 def test_a_call_counts_its_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEC_TARGET", "sm_90a")
     monkeypatch.setattr(program_lanes, "CROWD", 1)

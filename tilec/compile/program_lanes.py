@@ -18,6 +18,7 @@ from tilec.hardware.sizes import SECTOR_BYTES, VECTOR_BYTES
 from tilec.hardware.target import Target
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import Divisibility
+from tilec.passes.analysis.index_runs import index_run
 from tilec.passes.analysis.vector_width import access_width, element_bytes
 from tilec.passes.contract import Report
 from tilec.passes.demands import kernels as demands
@@ -61,6 +62,7 @@ take 17.3 us for 21.1, of 70000 of 88 bf16 12.0 for 12.6, of 31000 of 64 5.3 for
 33 f16 19.0 for 25.0; but of 40000 of 120, in tiles of 128, 10.4 for 9.4, of 45000 of 56 f32 10.5
 for 9.7, of 19588 of 64 f16, in 4 lanes, 4.8 for 4.3, of 7000 of 96 4.1 for 3.3 (H200)."""
 _OTHERS = (tile.StoreOp, tile.ReduceOp, tile.ProgramIdOp, tile.NumProgramsOp, tile.AssumeOp)
+_BY_INDEX = (tile.GatherOp, tile.ScatterOp)
 _LOOPS = ("scf.for", "scf.while")
 _CONTROL = ("scf.", "func.", "tensor.extract", "gpu.yield", "arith.constant")
 
@@ -95,11 +97,12 @@ def _fitting_lanes(function: ir.Operation) -> int:
     two sectors at once, where each had more than `LANE_ACCESSES`."""
     facts, found = Divisibility(function), 0
     each = LANE_ACCESSES * (HALF_FULL if have_uneven_loops(function) else 1)
-    accesses = [op.opview for op in find_ops(function, tile.LoadOp, tile.StoreOp)]
+    accesses = [op.opview for op in find_ops(function, tile.LoadOp, tile.StoreOp, *_BY_INDEX)]
     longest = max((prod(shape(one.tile)) for one in accesses), default=1)
     for one in accesses:
         if 1 < prod(shape(one.tile)) == longest:
-            width, _ = access_width(one, facts)
+            indexed = isinstance(one, _BY_INDEX)
+            width = index_run(one, facts)[1] if indexed else access_width(one, facts)[0]
             sectors = 2 * SECTOR_BYTES // (width * element_bytes(one.array))
             row = power_above(-(-longest // width))
             found = max(found, min(row, max(LANES, min(sectors, row // each))))
