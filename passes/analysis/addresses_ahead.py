@@ -17,6 +17,7 @@ from tilec.passes.rewriting.walk import blocks_in, is_of, kernel_of
 
 ADDRESS_OPS = (
     "arith.",
+    "memref.dim",
     "tensor.splat",
     "tile.array_at",
     "tile.broadcast",

@@ -87,3 +87,23 @@ func.func @numbered(%numbers: !i, %a: !m, %b: !m) attributes {tile.kernel, tile.
   "tile.store"(%x, %b, %n, %c0) {dims = array<i32: 1>, options = {}} : (!p, !m, index, index) -> ()
   return
 }
+
+// Where a load begins may follow from an array's size.
+// CHECK-LABEL: @halves
+// CHECK-SAME: (%[[A:[^:]*]]: {{.*}}, %[[B:[^:]*]]: memref
+// CHECK: scf.if
+// CHECK: %[[FIRST:.*]] = memref.dim %[[B]]
+// CHECK: "tile.load"(%[[A]], %{{.*}}, %[[FIRST]])
+// CHECK: scf.for %{{.*}} iter_args(%[[X:[a-z0-9]+]] = %{{.*}}#0, %[[Y:[a-z0-9]+]] = %{{.*}}#1)
+// CHECK: arith.mulf %[[X]], %[[Y]]
+func.func @halves(%a: !m, %b: !m) attributes {tile.kernel, tile.lanes = 8 : i32} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (!m, index, index) -> tensor<64xf32, #gpu_tile.layout<"T(8):(4@0) V(4,2):(1@0,32@0)">>
+  %half = memref.dim %b, %c1 : !m
+  %y = "tile.load"(%a, %row, %half) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (!m, index, index) -> tensor<64xf32, #gpu_tile.layout<"T(8):(4@0) V(4,2):(1@0,32@0)">>
+  %z = arith.mulf %x, %y : tensor<64xf32, #gpu_tile.layout<"T(8):(4@0) V(4,2):(1@0,32@0)">>
+  "tile.store"(%z, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<64xf32, #gpu_tile.layout<"T(8):(4@0) V(4,2):(1@0,32@0)">>, !m, index, index) -> ()
+  return
+}
