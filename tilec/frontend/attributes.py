@@ -74,10 +74,7 @@ def evaluate_attribute(frame: Frame, node: ast.Attribute) -> Any:
     owner = frame.evaluate(node.value)
     name = node.attr
     if isinstance(owner, ModuleType):
-        if not hasattr(owner, name) or _is_own_file(owner, name):
-            notes = module_help(owner, name)
-            raise Mistake(f"module '{owner.__name__}' has no '{name}'", *notes)
-        return constant_from_python(getattr(owner, name), f"{owner.__name__}.{name}")
+        return _module_attribute(owner, name)
     if isinstance(owner, ArrayList):
         return _list_attribute(owner, name)
     if isinstance(owner, Array):
@@ -97,6 +94,12 @@ def evaluate_attribute(frame: Frame, node: ast.Attribute) -> Any:
         return getattr(owner, name)
     notes = (NO_LISTS,) if isinstance(owner, tuple) else did_you_mean(name, methods)
     raise Mistake(f"{describe(owner)} has no '{name}'", *notes)
+
+
+def _module_attribute(module: ModuleType, name: str) -> Any:
+    if not hasattr(module, name) or _is_own_file(module, name):
+        raise Mistake(f"module '{module.__name__}' has no '{name}'", *module_help(module, name))
+    return constant_from_python(getattr(module, name), f"{module.__name__}.{name}")
 
 
 def _list_attribute(arrays: ArrayList, name: str) -> Any:
