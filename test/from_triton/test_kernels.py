@@ -352,7 +352,7 @@ def test_bounds_of_chunks_are_arguments_where_none_is_short(target: str, rows: i
 
 
 def test_what_bounds_of_chunks_come_from_decides_a_launch() -> None:
-    plan = kernel_of("chunks").plan(settles=True)
+    plan = kernel_of("chunks").plan(settles=frozenset({0}))
     assert plan.deciding == {"rows", "chunk"}
 
 

@@ -51,7 +51,6 @@ from tilec.triton.joined_pointers import Group
 from tilec.triton.known_launches import Known, KnownLaunches, lying_as, lying_of, storage_of
 from tilec.triton.launch_keys import MULTIPLE, Form
 from tilec.triton.memory_of import pointed_at, with_one_device
-from tilec.triton.minima import are_settled
 from tilec.triton.plan import Plan, divisors, plan_kernel, present
 from tilec.triton.program import Value, copied
 from tilec.triton.program_numbers import never_negative
@@ -68,7 +67,7 @@ class Wanted:
     parameters: tuple[Parameter, ...]
     nonnegative: frozenset[str]
     trusts: bool
-    settles: bool
+    settles: frozenset[int]
     sharing: Sharing
     index_bits: int
     nan: frozenset[str] = frozenset()
@@ -224,7 +223,7 @@ class TritonKernel:
         *,
         groups: tuple[Group, ...] = (),
         trusts: bool = True,
-        settles: bool = False,
+        settles: frozenset[int] = frozenset(),
         nan: frozenset[str] = frozenset(),
     ) -> Plan:
         """What becomes of the pointers (`plan_kernel`)."""
@@ -325,15 +324,18 @@ class TritonKernel:
         roots = tuple(of[number] for number in first)
         return Bound(wanted, values, roots, tuple(found.spans), of)
 
-    def _settles(self, nonnegative: frozenset[str], numbers: Mapping[str, Any], grid: Grid) -> bool:
-        """Whether the kernel is imported without its minima: where they come to what arguments make
-        of them, and more of its accesses are rectangles then."""
+    def _settles(
+        self, nonnegative: frozenset[str], numbers: Mapping[str, Any], grid: Grid
+    ) -> frozenset[int]:
+        """Without which of its minima and wraps the kernel is imported: those that change nothing
+        in this launch, where more of its accesses are rectangles then."""
         plan = self.plan(nonnegative)
-        if not plan.minima or not plan.kept:
-            return False
-        if not are_settled(plan.minima, numbers, grid):
-            return False
-        return len(self.plan(nonnegative, settles=True).kept) < len(plan.kept)
+        if not plan.open or not plan.kept:
+            return frozenset()
+        held = frozenset(n for n, one in enumerate(plan.open) if one.holds(numbers, grid))
+        if held and len(self.plan(nonnegative, settles=held).kept) < len(plan.kept):
+            return held
+        return frozenset()
 
     def _launched(self, device: Any, bound: Bound, grid: Grid) -> CompiledKernel:
         """The compiled kernel for bound arguments, with 64-bit indices where those of 32 do not
@@ -368,7 +370,7 @@ class TritonKernel:
             "parameters": list(map(repr, wanted.parameters)),
             "nonnegative": sorted(wanted.nonnegative),
             "trusts": wanted.trusts,
-            "settles": wanted.settles,
+            "settles": sorted(wanted.settles),
             "sharing": [
                 sorted(wanted.sharing.flat),
                 list(wanted.sharing.merged),

@@ -14,7 +14,6 @@ from tilec.triton.array_rule import ArrayRule
 from tilec.triton.forms import Forms
 from tilec.triton.joined_pointers import Group, joined
 from tilec.triton.live import Live
-from tilec.triton.minima import Minimum, find_minima, settle
 from tilec.triton.narrow_quotients import choose_unsigned
 from tilec.triton.normalize import normalized
 from tilec.triton.pointer_numbers import PRESENT
@@ -23,6 +22,7 @@ from tilec.triton.polynomial import ONE, ZERO
 from tilec.triton.program import Function, Op, Value, walk
 from tilec.triton.program_numbers import parts_of
 from tilec.triton.raising import NotRaised, Raised, Raising, is_volatile, stored
+from tilec.triton.settled import Open, find_open, settle
 from tilec.triton.signs import Signs
 
 ACCESSES = (
@@ -43,8 +43,8 @@ class Plan:
     access goes to; `raised`: the accesses that are rectangles of it, all others are gathers and
     scatters; `kept`: why they are; `written`: the numbers of arrays that are; `live`: what is
     built; `asked`: scalars that are not negative in any program, as the launch has to make sure
-    (`program_numbers.py`); `minima`: what it may look at, too, and has to have looked at if they
-    are settled (`minima.py`).
+    (`program_numbers.py`); `open`: what it may look at, too, and has to have looked at where that
+    is settled (`settled.py`).
     """
 
     function: Function
@@ -56,7 +56,7 @@ class Plan:
     written: frozenset[int]
     live: Live
     asked: tuple[Value, ...]
-    minima: tuple[Minimum, ...]
+    open: tuple[Open, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ class Plan:
         are numbers to the kernel alone."""
         forms = [form for rule in self.arrays for form in rule.forms]
         found = {symbol.value for form in forms for symbol in form.arguments}
-        todo, seen = [*self.asked, *(one.value for one in self.minima)], set[Value]()
+        todo, seen = [*self.asked, *(v for one in self.open for v in one.looked_at)], set[Value]()
         while todo:
             value = todo.pop()
             if value not in seen:
@@ -95,7 +95,7 @@ def plan_kernel(
     *,
     groups: tuple[Group, ...] = (),
     trusts: bool = True,
-    settles: bool = False,
+    settles: frozenset[int] = frozenset(),
     nan: frozenset[str] = frozenset(),
 ) -> Plan:
     """Decides what each access becomes.
@@ -103,8 +103,8 @@ def plan_kernel(
     `nonnegative`: the numbers that are not negative, None for all; `flat`: pointers whose accesses
     all go through one flat array, because arrays of theirs would overlap; `groups`: those that
     become one pointer (`joined_pointers.py`); `trusts`: whether the
-    launch looks at `Plan.asked`; `settles`: whether it has looked at `Plan.minima`, which are then
-    what arguments make of them; `nan`: descriptors padded with NaN. CompileError where a pointer
+    launch looks at `Plan.asked`; `settles`: which of `Plan.open` it has looked at, and found to
+    hold; `nan`: descriptors padded with NaN. CompileError where a pointer
     comes from no argument.
     """
     if nonnegative is None:
@@ -113,12 +113,11 @@ def plan_kernel(
     for argument in function.arguments:
         if argument.type.element.startswith("!") and argument.type.pointee is None:
             raise function.error(f"argument '{argument.name}' is {argument.type}")
-    minima = find_minima(function)
-    if settles:
-        settle(function, minima)
+    found = find_open(function)
+    settle(function, [found[number] for number in settles])
     forms = Forms(function)
     choose_unsigned(function, Signs(forms, nonnegative, trusts=False))
-    return _Planner(function, forms, Signs(forms, nonnegative, trusts), flat, minima).plan()
+    return _Planner(function, forms, Signs(forms, nonnegative, trusts), flat, found).plan()
 
 
 @dataclass
@@ -127,7 +126,7 @@ class _Planner:
     forms: Forms
     signs: Signs
     flat: frozenset[str]
-    minima: tuple[Minimum, ...]
+    open: tuple[Open, ...]
     arrays: list[ArrayRule] = field(default_factory=list)
     of: dict[Op, int] = field(default_factory=dict)
     raised: dict[Op, Raised] = field(default_factory=dict)
@@ -150,7 +149,7 @@ class _Planner:
             frozenset(self.written),
             Live(self.function.blocks[0], self.forms, self.raised),
             tuple(sorted(self.signs.asked, key=lambda value: value.name)),
-            self.minima,
+            self.open,
         )
 
     def _access(self, op: Op, raising: Raising) -> None:

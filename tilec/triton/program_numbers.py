@@ -20,6 +20,7 @@ import numpy as np
 
 from tilec.executable.kernel import Grid
 from tilec.triton.op_facts import constant_integer
+from tilec.triton.polynomial import Polynomial
 from tilec.triton.program import Block, Op, Value, is_inside
 
 MOST_PROGRAMS = 1 << 20
@@ -85,6 +86,13 @@ def never_negative(values: Iterable[Value], numbers: Mapping[str, Any], grid: Gr
     )
 
 
+def never_below(forms: Iterable[Polynomial], numbers: Mapping[str, Any], grid: Grid) -> bool:
+    """Whether polynomials of scalars that `decides` are 0 or more in all programs of a launch; no,
+    where the grid has too many to look."""
+    rows = [(form, *(s.value for s in form.symbols)) for form in forms]
+    return _holds(lambda launch, form, *_: launch.form(form) >= 0, rows, numbers, grid)
+
+
 def always_equal(
     pairs: Iterable[tuple[Value, Value]], numbers: Mapping[str, Any], grid: Grid
 ) -> bool:
@@ -97,7 +105,7 @@ def always_equal(
 
 def _holds(
     test: Callable[..., Any],
-    groups: Iterable[tuple[Value, ...]],
+    groups: Iterable[tuple[Any, ...]],
     numbers: Mapping[str, Any],
     grid: Grid,
 ) -> bool:
@@ -142,11 +150,17 @@ class _Launch:
             self._known[value] = found & 1 if bits == 1 else found.astype(f"i{bits // 8}")
         return self._known[value].astype(np.int64)
 
-    def runs(self, values: Iterable[Value]) -> Any:
+    def form(self, form: Polynomial) -> Any:
+        """The same of a polynomial."""
+        terms = form.terms.items()
+        return sum(n * prod(self.value(symbol.value) for symbol in m) for m, n in terms)
+
+    def runs(self, values: Iterable[Any]) -> Any:
         """In which programs and trips some values are computed: not in those trips that other
         programs alone have."""
         found: Any = np.bool_(True)
-        for loop in {loop for value in values for loop in _loops_around(value)}:
+        around = [_loops_around(value) for value in values if isinstance(value, Value)]
+        for loop in {loop for loops in around for loop in loops}:
             trip, count = self.trips(loop)
             found = found & (trip < count)
         return found
