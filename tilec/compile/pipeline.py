@@ -63,6 +63,7 @@ from tilec.passes.split_reductions import split_reductions
 from tilec.passes.split_sums import split_sums
 from tilec.passes.spread_rows import spread_rows
 from tilec.passes.stage_operands import stage_operands
+from tilec.passes.sum_in_steps import sum_in_steps
 from tilec.passes.transpose_products import transpose_products
 from tilec.passes.widen_indices import widen_indices
 from tilec.passes.wrap_rows import wrap_rows
@@ -81,6 +82,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     transpose_products,
     select_mma,
     split_sums,
+    sum_in_steps,
     infer_layouts,
     remove_layout_conversions,
     carry_partials,
