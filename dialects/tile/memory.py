@@ -15,6 +15,7 @@ from tilec.dialects.traits import Groups, Sources
 from tilec.dialects.types import byte_width, element, is_float, is_integer, shape, show
 
 CACHE_HINTS = ("evict_first", "evict_last", "no_allocate", "streaming")
+ACCESS_OPTIONS = options(cache=one_of(*CACHE_HINTS), wrapped=BOOL, walked=INT, inside=BOOL)
 ORDERS = ("relaxed", "acquire", "release", "acq_rel")
 SCOPES = ("cta", "cluster", "gpu", "sys")
 KINDS = {
@@ -82,7 +83,8 @@ class LoadOp(ArrayOp, name="load", in_thread=True):
     dimension i runs along (the others have extent 1).
 
     `wrapped`, from wrap-rows: the tile begins up to 32 bytes in front of its row, so that addresses
-    may be aligned; what is in front of column 0 are the tile's last columns.
+    may be aligned; what is in front of column 0 are the tile's last columns. `walked`: it is a part
+    of the row, which begins at a multiple of so many columns, a power of two, and not at 0.
     `inside`, from split-edges: the whole tile is known to lie in the array.
 
     Example:
@@ -94,7 +96,7 @@ class LoadOp(ArrayOp, name="load", in_thread=True):
     result = Result(TILE)
     dims = Attribute(INTS)
     padding = Attribute(SCALAR)
-    options = Attribute(options(cache=one_of(*CACHE_HINTS), wrapped=BOOL, inside=BOOL), default={})
+    options = Attribute(ACCESS_OPTIONS, default={})
 
     def check(self) -> str | None:
         if self.padding.type != element(self.result):
@@ -132,7 +134,7 @@ class StoreOp(ArrayOp, name="store"):
     dst = Operand(ARRAY, writes=True)
     offsets = Operand(INDEX, variadic=True)
     dims = Attribute(INTS)
-    options = Attribute(options(cache=one_of(*CACHE_HINTS), wrapped=BOOL, inside=BOOL), default={})
+    options = Attribute(ACCESS_OPTIONS, default={})
 
     def check(self) -> str | None:
         return _check_rectangle(self.dst, self.value, self.offsets, self.dims)

@@ -113,7 +113,7 @@ def lower_load(op: tile.LoadOp, state: Lowering) -> None:
     place = load.place
     if op.options.get("wrapped"):
         pads = load.padding, load.pads(place.width, state)
-        state.values[op.result] = load_wrapped(place, pads, op.options.get("cache"), state)
+        state.values[op.result] = load_wrapped(place, pads, op.options, state)
     elif place.width == 1 or place.whole_vectors:
         words = load.words(place.inside, place.width, state, _in_front(op, place, state))
         state.values[op.result] = load.elements(words, place.width, state)
@@ -240,7 +240,7 @@ def lower_store(op: tile.StoreOp, state: Lowering) -> None:
     registers = state.registers(op.value)
     mine = state.first_copy(place.layout)
     if op.options.get("wrapped"):
-        store_wrapped(place, registers, mine, hint, state)
+        store_wrapped(place, registers, mine, op.options, state)
         return
 
     def vectors(guard: Callable[[int], ir.Value | None], width: int) -> None:

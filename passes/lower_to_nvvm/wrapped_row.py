@@ -12,9 +12,10 @@ begin elsewhere than those that the shift is taken from, all goes element by ele
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, partial, reduce
+from typing import Any
 
 from mlir import ir
 
@@ -37,6 +38,7 @@ from tilec.passes.rewriting.control import either
 from tilec.passes.rewriting.scalars import both, compare, create, resized, select
 from tilec.records import dataclass
 
+Options = Mapping[str, Any]
 _NOWHERE = -(1 << 30)
 """A column in front of all that a tile may have."""
 
@@ -62,11 +64,15 @@ def _past(array: Array, indices: list[ir.Value], bytes_: int, state: Lowering) -
 @dataclass
 class _Row:
     """The vectors of a thread: `place.width` neighbours each, in neighbouring registers. `mine`:
-    whether the thread accesses its own (i1), None where certain."""
+    whether the thread accesses its own (i1), None where certain. `walked`: the part of the row
+    begins at a multiple of so many columns, or at 0 where it is 0.
+
+    Columns count from where the part begins: those in front are the tile's last."""
 
     place: Rectangle
     state: Lowering
     mine: ir.Value | None = None
+    walked: int = 0
 
     def __post_init__(self) -> None:
         # Made here, so that all branches may use them.
@@ -86,14 +92,28 @@ class _Row:
 
     @cached_property
     def size(self) -> ir.Value:
-        """Columns of the array, none where the row itself lies outside."""
+        """Columns of the array from the part on, none where the row itself lies outside."""
+        state, none = self.state, self.state.index_constant(0)
         size = self.place.array.sizes[self.place.dims[self.dim]]
-        return select(self.place.outside_dims, size, self.state.index_constant(0))
+        if self.walked:
+            size = state.arith("maxsi", state.arith("subi", size, self._part), none)
+        return select(self.place.outside_dims, size, none)
 
     @cached_property
     def begin(self) -> ir.Value:
         """The column of this thread's register 0; may be negative."""
-        return self.place.starts[self.place.dims[self.dim]]
+        return self._counted(self.place.starts[self.place.dims[self.dim]])
+
+    @cached_property
+    def _part(self) -> ir.Value:
+        """The column of the row at which its part begins: the next multiple of `walked`."""
+        state, start = self.state, self.place.offsets[self.place.dims[self.dim]]
+        up = state.arith("addi", start, self.walked - 1)
+        return state.arith("andi", up, -self.walked)
+
+    def _counted(self, column: ir.Value) -> ir.Value:
+        """A column of the row as one of its part."""
+        return self.state.arith("subi", column, self._part) if self.walked else column
 
     @cached_property
     def is_aligned(self) -> ir.Value:
@@ -120,7 +140,7 @@ class _Row:
     def tail(self) -> ir.Value:
         """The first column of the vector that the row's end cuts; in front of all if none is."""
         state = self.state
-        start = self.place.offsets[self.place.dims[self.dim]]
+        start = self._counted(self.place.offsets[self.place.dims[self.dim]])
         columns = state.arith("subi", self.size, start)
         rest = state.arith("andi", columns, self.place.width - 1)
         column = state.arith("subi", self.size, rest)
@@ -186,10 +206,12 @@ def _opaque(value: ir.Value) -> ir.Value:
 
 
 def load_wrapped(
-    place: Rectangle, padding: tuple[ir.Value, ir.Value], hint: str | None, state: Lowering
+    place: Rectangle, padding: tuple[ir.Value, ir.Value], options: Options, state: Lowering
 ) -> Registers:
-    """The registers of a wrapped tile. `padding`: as an element's bits, and as a word's."""
-    row, element, width = _Row(place, state), place.array.element, place.width
+    """The registers of a wrapped tile, by the load's options. `padding`: as an element's bits, and
+    as a word's."""
+    row = _Row(place, state, walked=options.get("walked", 0))
+    element, width, hint = place.array.element, place.width, options.get("cache")
     word, count = word_bits(row.bits, width)
 
     def one_by_one(columns: int) -> Registers:
@@ -228,10 +250,11 @@ def load_wrapped(
 
 
 def store_wrapped(
-    place: Rectangle, registers: Registers, mine: ir.Value | None, hint: str | None, state: Lowering
+    place: Rectangle, registers: Registers, mine: ir.Value | None, options: Options, state: Lowering
 ) -> None:
-    """Stores a wrapped tile where `mine` (i1) holds."""
-    row, element, width = _Row(place, state, mine), place.array.element, place.width
+    """Stores a wrapped tile where `mine` (i1) holds, by the store's options."""
+    row = _Row(place, state, mine, options.get("walked", 0))
+    element, width, hint = place.array.element, place.width, options.get("cache")
 
     def one_by_one(first: int, columns: int) -> Registers:
         held = registers[first : first + width]

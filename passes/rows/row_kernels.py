@@ -26,6 +26,8 @@ _ALLOWED = (
     tile.ReduceOp,
     tile.ScanOp,
 )
+_CARRYING = ("scf.for", "scf.while", "scf.if", "scf.yield", "scf.condition")
+"""Ops that hand tiles on as they are."""
 
 
 @dataclass
@@ -46,8 +48,9 @@ class RowKernel:
         return bool(of_kind(self.ops, tile.ScanOp))
 
 
-def find_rows(function: ir.Operation) -> RowKernel | None:
-    """The rows of a kernel; None where it has other tiles, or does other things with them."""
+def find_rows(function: ir.Operation, *, carried: bool = False) -> RowKernel | None:
+    """The rows of a kernel; None where it has other tiles, or does other things with them.
+    `carried`: loops and branches may hand them on."""
     ops: list[ir.Operation] = []
     sizes: set[int] = set()
     for op in all_ops(function):
@@ -57,7 +60,7 @@ def find_rows(function: ir.Operation) -> RowKernel | None:
         sizes.update(size for row in rows for size in shape(row) if size > 1)
         if len(sizes) > 1 or any(prod(shape(row)) not in sizes for row in rows):
             return None
-        if not _is_allowed(op):
+        if not (_is_allowed(op) or (carried and op.name in _CARRYING)):
             return None
         ops.append(op)
     return RowKernel(sizes.pop(), ops) if ops else None

@@ -45,6 +45,42 @@ def best(x: tl.array, at: tl.array, N: tl.const):
     tl.store(at, row, tl.argmax(tl.load(x, (row, 0), N, padding=-tl.inf), 0))
 
 
+@tilec.kernel(grid=lambda x: x.shape[0])
+def walked(x: tl.array, y: tl.array, sums: tl.array, B: tl.const):
+    """Along rows: sums of the elements times their columns, tiles that are carried; then each less
+    the sum, and where it was, in place."""
+    row = tl.program_id(0)
+    total, highest = tl.zeros((B,), tl.f32), -tl.inf
+    for start in tl.range(0, x.shape[1], B):
+        v = tl.load(x, (row, start), B, padding=-2.0).to(tl.f32)
+        columns = start + tl.arange(B)
+        highest = tl.maximum(highest, tl.max(v))
+        total += tl.where(columns < x.shape[1], v * (columns % 7).to(tl.f32), 0.0)
+    tl.store(sums, row, tl.sum(total) + highest)
+    for start in tl.range(0, x.shape[1], B):
+        v = tl.load(x, (row, start), B).to(tl.f32)
+        places = (start + tl.arange(B)) % 5
+        tl.store(x, (row, start), (v - highest).to(x.dtype))
+        tl.store(y, (row, start), (v + places.to(tl.f32)).to(y.dtype))
+
+
+@tilec.kernel(grid=lambda x, B: (x.shape[0], tl.cdiv(x.shape[1], B)))
+def in_parts(x: tl.array, y: tl.array, B: tl.const):
+    """Parts of rows, a program each."""
+    row, start = tl.program_id(0), tl.program_id(1) * B
+    columns = (start + tl.arange(B)).to(tl.f32)
+    tl.store(y, (row, start), (tl.load(x, (row, start), B).to(tl.f32) + columns).to(y.dtype))
+
+
+@tilec.kernel(grid=1)
+def added_up(x: tl.array, y: tl.array, N: tl.const):
+    """Sums of columns, of which each row begins elsewhere."""
+    total = tl.zeros((N,), tl.f32)
+    for row in tl.range(0, x.shape[0]):
+        total += tl.load(x, (row, 0), N).to(tl.f32)
+    tl.store(y, (0, 0), total.to(y.dtype))
+
+
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also rows that had better not be wrapped, being short, are: emulated in less time."""
@@ -126,6 +162,48 @@ def test_an_array_that_begins_anywhere(begin: int) -> None:
     softmax.check(x, y, N=384)
     expected = softmaxed(x.astype(np.float64))
     np.testing.assert_allclose(y.astype(np.float64), expected, rtol=0, atol=1e-2)
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("dtype", [np.float32, BF16])
+@pytest.mark.parametrize(
+    ("columns", "width"), [(5, 7), (255, 257), (257, 259), (771, 771), (1000, 1021), (768, 769)]
+)
+def test_loops_along_rows(columns: int, width: int, dtype: Any) -> None:
+    """Each part of a row wraps for itself, as far as the row begins behind an aligned address; rows
+    that end in, at and in front of a tile's first columns; y's begin otherwise."""
+    x, y = rows(6, columns, dtype, width), poisoned((6, width + 2), np.float32)[:, :columns]
+    before, sums = x.astype(np.float64), poisoned((6,), np.float32)
+    walked.check(x, y, sums, B=256)
+    at, padded = np.arange(columns), -2.0 if columns % 256 else -np.inf
+    highest = np.maximum(before.max(1), padded)
+    np.testing.assert_allclose(sums, (before * (at % 7)).sum(1) + highest, rtol=1e-5, atol=1e-3)
+    error = 1e-5 if dtype == np.float32 else 5e-2
+    np.testing.assert_allclose(y, before + at % 5, rtol=0, atol=1e-5)
+    found = x.astype(np.float64)
+    np.testing.assert_allclose(found, before - highest[:, None], rtol=0, atol=error)
+    assert WRAPPED in report(walked, x, y, sums, B=256)
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize(("columns", "width"), [(3, 5), (129, 131), (391, 391), (384, 385)])
+def test_parts_of_rows(columns: int, width: int) -> None:
+    """A program begins at its own part; what is beside the columns stays as it was."""
+    x, y = rows(5, columns, np.float16, width), poisoned((5, width), np.float16)
+    in_parts.check(x, y[:, :columns], B=128)
+    expected = (x.astype(np.float32) + np.arange(columns)).astype(np.float16)
+    np.testing.assert_array_equal(y[:, :columns], expected)
+    assert np.isnan(y[:, columns:].astype(np.float32)).all()
+    assert WRAPPED in report(in_parts, x, y[:, :columns], B=128)
+
+
+@pytest.mark.usefixtures("always")
+def test_rows_that_meet_stay_where_they_are() -> None:
+    """What a loop over rows carries would be held as each of them is."""
+    x, y = rows(4, 301, np.float32), poisoned((1, 301), np.float32)
+    added_up.check(x, y, N=384)
+    np.testing.assert_allclose(y[0], x.sum(0), rtol=1e-5, atol=1e-5)
+    assert WRAPPED not in report(added_up, x, y, N=384)
 
 
 @pytest.mark.parametrize(("columns", "tile", "chosen"), [(515, 640, False), (8209, 8320, True)])

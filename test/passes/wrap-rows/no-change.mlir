@@ -86,6 +86,53 @@ func.func @scan(%a: !m, %b: !m) attributes {tile.kernel} {
   return
 }
 
+// What a loop over rows carries: each row begins elsewhere.
+// CHECK-LABEL: @over_rows
+// CHECK-NOT: wrapped
+func.func @over_rows(%a: !m, %b: !m, %n: index) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zeros = arith.constant dense<0.0> : tensor<4096xf16>
+  %sum = scf.for %row = %c0 to %n step %c1 iter_args(%before = %zeros) -> (tensor<4096xf16>) {
+    %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<4096xf16>
+    %more = arith.addf %before, %x : tensor<4096xf16>
+    scf.yield %more : tensor<4096xf16>
+  }
+  "tile.store"(%sum, %b, %c0, %c0) {dims = array<i32: 1>, options = {}} : (tensor<4096xf16>, !m, index, index) -> ()
+  return
+}
+
+// Parts of a row that begin at any multiple of eight of its elements.
+// CHECK-LABEL: @steps_of_half_a_sector
+// CHECK-NOT: wrapped
+func.func @steps_of_half_a_sector(%a: !m, %b: !m, %n: index) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  scf.for %at = %c0 to %n step %c8 {
+    %x = "tile.load"(%a, %row, %at) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<4096xf16>
+    "tile.store"(%x, %b, %row, %at) {dims = array<i32: 1>, options = {}} : (tensor<4096xf16>, !m, index, index) -> ()
+  }
+  return
+}
+
+// A warp that walks along its row would wait for the cut vector in each iteration.
+// CHECK-LABEL: @along_a_row
+// CHECK-NOT: wrapped
+func.func @along_a_row(%a: !m, %b: !m, %n: index) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c2048 = arith.constant 2048 : index
+  %zeros = arith.constant dense<0.0> : tensor<2048xf16>
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %sum = scf.for %at = %c0 to %n step %c2048 iter_args(%before = %zeros) -> (tensor<2048xf16>) {
+    %x = "tile.load"(%a, %row, %at) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<2048xf16>
+    %more = arith.addf %before, %x : tensor<2048xf16>
+    scf.yield %more : tensor<2048xf16>
+  }
+  "tile.store"(%sum, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<2048xf16>, !m, index, index) -> ()
+  return
+}
+
 // Where the row's number is loaded behind the first access, the shift would come too late.
 // CHECK-LABEL: @known_late
 // CHECK-NOT: wrapped
