@@ -75,6 +75,7 @@ from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.analysis.register_pressure import most_live_registers, tiles_apart
+from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.iterations_ahead import (
     MOST_TIMES,
@@ -146,12 +147,13 @@ def prefetch_loads(function: ir.Operation, context: PassContext) -> None:
     for role in roles:
         if role.name == "compute":
             _load_beside_rings(role, function, context)
-    if roles or _go_round_once(function):
+    if roles:
         return
     (part,) = parts_of(function, context)
+    go_round_once = _go_round_once(function)
     for loop in find_loops(function):
         found = _find(loop)
-        if found is None:
+        if found is None or (go_round_once and _walk_along_rows(found)):
             continue
         apart = are_apart(found.loads, tiles_apart(function, part.block))
         soon = read_their_length(function) and _begin_in_memory(found)
@@ -163,6 +165,18 @@ def prefetch_loads(function: ir.Operation, context: PassContext) -> None:
 def _go_round_once(function: ir.Operation) -> bool:
     """Whether tiles hold all rows that loops walk along."""
     return HOLDS_ROWS in function.attributes and not have_uneven_loops(function)
+
+
+def _walk_along_rows(found: AheadLoads) -> bool:
+    """Whether a loop loads tiles that may begin further on in their rows in each iteration."""
+    loads = of_kind(found.loads, LoadOp)
+    if len(loads) < len(found.loads):
+        return True
+    for load in loads:
+        dim = contiguous_dim(load.src, load.dims)
+        if dim is not None and is_inside(load.offsets[load.dims[dim]], found.loop):
+            return True
+    return False
 
 
 def _find(loop: ir.Operation) -> AheadLoads | None:

@@ -36,6 +36,7 @@ from tilec.passes.load_early import load_early
 from tilec.passes.load_next_programs import load_next_programs
 from tilec.passes.lower_to_nvvm import lower_to_nvvm
 from tilec.passes.multiply_out import multiply_out
+from tilec.passes.open_loops import open_loops
 from tilec.passes.overlap_launches import overlap_launches
 from tilec.passes.overlap_mma import overlap_mma
 from tilec.passes.pack_programs import pack_programs
@@ -83,6 +84,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     select_mma,
     split_sums,
     sum_in_steps,
+    open_loops,
     infer_layouts,
     remove_layout_conversions,
     carry_partials,
