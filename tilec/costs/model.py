@@ -148,13 +148,14 @@ def _unevenness(work: Work, occupancy: int, machine: Machine) -> float:
     idle = -work.programs % all_of_them
     if not work.has_engine or all_of_them < work.programs <= occupancy * all_of_them:
         return 1.0
-    if work.programs > all_of_them:
-        return 1 + machine.rates.uneven * idle / work.programs
     rates = machine.rates
+    uneven = rates.uneven / max(work.cluster, work.parts)
+    if work.programs > all_of_them:
+        return 1 + uneven * idle / (2 * work.programs)
     is_even = work.cluster >= rates.even_cluster and rates.evenly_idle * idle <= all_of_them
     if is_even or 2 * idle >= all_of_them:
         return 1.0
-    return 1 + machine.rates.uneven * 2 * idle / all_of_them
+    return 1 + uneven * 2 * idle / all_of_them
 
 
 def stages_of(
@@ -361,9 +362,11 @@ def _pipelined(
         asking = min(1.0, work.programs / machine.multiprocessors)
         latency += asking * (rates.loaded_latency - rates.memory_latency)
         step = rates.step + (rates.cluster_step if work.cluster > 1 else 0)
-        is_alone = work.warps * work.teams == WARPGROUP_WARPS and not loop.waiting_products
-        step += rates.lone_step if is_alone and loop.unit is Unit.WARPGROUPS else 0
-    stepped = {**units, "arithmetic": units["arithmetic"] + step / work.teams}
+    arithmetic = units["arithmetic"] + step / work.teams
+    is_alone = work.warps * work.teams == WARPGROUP_WARPS and not loop.waiting_products
+    if is_alone and loop.way is Way.ENGINE and loop.unit is Unit.WARPGROUPS:
+        arithmetic = max(arithmetic + rates.lone_step, rates.lone_least)
+    stepped = {**units, "arithmetic": arithmetic}
     longest = _in_order(loop, stepped, work, rates)
     # A ring of n slots has n - 1 loads on the way while it computes, one fewer where a slot is held
     # until the instructions behind it are issued: of two slots none.

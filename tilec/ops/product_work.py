@@ -206,8 +206,8 @@ def _loop(
     readers = zip(lines, others, by_cluster, strict=True)
     operands = (product.a, 1), (product.b, 0)
     whole = product.k / (tl.cdiv(product.k, depth) * depth)
-    zeroed = a + b - a * whole * product.m / (tl.cdiv(product.m, rows) * rows)
-    zeroed -= b * whole * product.n / (tl.cdiv(product.n, columns) * columns)
+    zeroed = a * (1 - whole * product.m / (tl.cdiv(product.m, rows) * rows)) / shared[1]
+    zeroed += b * (1 - whole * product.n / (tl.cdiv(product.n, columns) * columns)) / shared[0]
     narrow, vectors = narrow_loads((rows * depth, depth * columns), operands, width, unit)
     return LoopWork(
         tl.cdiv(tl.cdiv(product.k, depth), splits),

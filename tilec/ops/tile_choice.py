@@ -42,9 +42,10 @@ SIDES = (16, 32, 64, 128)
 WIDE_ROWS = (64, 128, 256)
 """Of tiles that warpgroups multiply: one, two or four times an instruction's 64 rows, by one or two
 of them."""
-WIDE_COLUMNS = (8, 16, 32, *range(64, 257, 16))
+WIDE_COLUMNS = (8, 16, 32, 40, 48, 56, *range(64, 257, 16))
 """Of tiles that warpgroups multiply: between powers of two, so that some number of tiles comes
-close below the number of multiprocessors."""
+close below the number of multiprocessors; those below 64 for few rows (e4m3 112 x 3088 x 12016 18.6
+us in 64 x 56, 20.4 in the best of others, 2544 x 208 x 8608 14.8 and 16.2; H200)."""
 MOST_ELEMENTS = 128 * 256
 """Of a tile: 128 accumulators for each thread of two warpgroups."""
 SLIMNESS = 4
@@ -78,6 +79,9 @@ CLUSTER_PARTS = PARTS[1:]
 PARTS_GAIN = 1.05
 """Times as fast as without must a product be with such parts, by prediction: below that, short
 products lost by them (48 x 64 x 896, H200)."""
+CLUSTER_GAIN = 1.02
+"""Times as fast as CTAs by themselves must clusters be by prediction that load together: of 165
+products in three tiles and more the one taken was then nearest to the fastest, of 1 to 1.05."""
 TURN_COLUMNS = (192,)
 """Of `USUAL_SIDE` rows by a warpgroup while another stores; narrower ones were slower."""
 TURN_STEPS = 4
@@ -246,12 +250,13 @@ def _group(choice: TileChoice, product: Product, machine: Machine) -> int | None
 
 def preference(choice: TileChoice) -> tuple[float, ...]:
     """The key by which choices are ordered, the preferred one smallest: by time, which parts of k
-    must shorten by `PARTS_GAIN`, those of the last round alone by `TAIL_GAIN`, and where that is
-    the same, those of the product itself before those of the transposed one, those without a
-    cluster, smaller tiles, deeper ones, fewer rows."""
+    must shorten by `PARTS_GAIN`, those of the last round alone by `TAIL_GAIN`, clusters by
+    `CLUSTER_GAIN`, and where that is the same, those of the product itself before those of the
+    transposed one, those without a cluster, smaller tiles, deeper ones, fewer rows."""
     is_shared = choice.cluster != ALONE
     size = choice.rows * choice.columns
     us = choice.us * (PARTS_GAIN if choice.parts > 1 else TAIL_GAIN if choice.tail > 1 else 1)
+    us *= CLUSTER_GAIN if is_shared else 1
     return us, choice.is_transposed, is_shared, size, -choice.depth, choice.rows
 
 
@@ -377,15 +382,16 @@ def _splits(
 def _summed(
     product: Product, tile: tuple[int, int, int], is_transposed: bool, machine: Machine
 ) -> Iterator[TileChoice]:
-    """Yields a tile with k summed in parts by the CTAs of clusters, all of which run at once, two
-    steps or more each."""
-    rows, columns, depth = tile
-    programs = tl.cdiv(product.m, rows) * tl.cdiv(product.n, columns) * product.batch
+    """Yields a tile with k summed in parts by the CTAs of clusters, all of which run at once, maybe
+    several on a multiprocessor (impossible else): two steps or more each, or about one, of loops
+    without a pipeline, which wait for memory in each (bf16 7 x 49 x 371: 2.2 us in 8 parts of 64,
+    5.3 whole in steps of 128, H200)."""
     if product.keeps_sums or not machine.target.sums_in_clusters:
         return
     work = work_of(product, tile, 1, ALONE, machine)
+    waits, steps = work.loops[0].way is Way.REGISTERS, product.k / tile[2]
     for parts in (n for n in CLUSTER_PARTS if n <= machine.target.ctas_per_cluster):
-        if programs * parts <= machine.clustered(parts) and 2 * parts * depth <= product.k:
+        if 2 * parts <= steps or (waits and parts < 2 * steps):
             us = predict(in_parts(work, parts), machine).us
             one = TileChoice(*tile, 1, us, is_transposed, is_single=True, parts=parts)
             yield _filling(one, product, machine)

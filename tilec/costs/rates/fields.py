@@ -34,7 +34,8 @@ class Rates:
     program, `shared_start` where it is the next one of a warp. `step`: an iteration that waits for
     a slot of a ring and gives it back, beside what it computes; two teams take half of that each,
     under the other's products. `cluster_step`: how much more where slots are given back to another
-    CTA, `lone_step` where a warpgroup multiplies by itself.
+    CTA, `lone_step` where a warpgroup multiplies by itself, which takes `lone_least` at least: from
+    one group's end to where the next one runs.
 
     Elements one by one, in clocks for each: `narrow_load` through registers, `narrow_copy` by
     cp.async; `vector_copy`: for each 16 bytes that threads copy beside these. `narrow_store`, and
@@ -50,7 +51,8 @@ class Rates:
     draw, as parts of all. `written`: what a byte of results costs of it; `torn`: the
     same where rows begin within sectors.
     `uneven`: how much longer reading takes for each multiprocessor in two that has no CTA, where
-    more than half of them have: presumably because they share their way to memory in pairs;
+    more than half of them have, and half so in the last of several rounds: presumably because they
+    share their way to memory in pairs; 1/n of that for clusters of n CTAs, which fill both of one;
     clusters of `even_cluster` CTAs are dealt evenly, where no more than one multiprocessor of
     `evenly_idle` has none. `unhidden`: the part of the shorter of
     computing and reading that the longer does not hide.
@@ -128,6 +130,7 @@ class Rates:
     step: float
     cluster_step: float
     lone_step: float
+    lone_least: float
     narrow_load: float
     narrow_copy: float
     vector_copy: float

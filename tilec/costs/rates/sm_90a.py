@@ -50,12 +50,16 @@ of 1 to 256 bytes, of fp8 whose rows begin inside of lines, of a long k with few
 (seed 281128777, 2026-11-28). A launch is let in early by one whose CTAs fill a multiprocessor: fp8
 and bf16 in tiles of two CTAs took 0.5 to 1 us more. Writing alone reaches 3.31 TB/s (`torch.fill_`
 of 512 MB), 3.6 in 64 x 256 tiles of fp8 6208 x 16000 x 64, of 4.81.
-`gathered_bytes` and `gathered_across` fit 440 timings of parts, `lone_step` 1,600 of products of
-384 bytes of k and more (2026-11-28 and 29): of 147 with three tiles or more the one taken is 4.4 %
-from the fastest in the mean, 5.1 before, the 95th percentile 20 % for 22, of 394 earlier ones 4.9 %
-as before. That a ring of two slots loads nothing ahead, which came with them: fp8 3712 x 368 x 5968
-in two parts of 128 x 208, transposed, takes 37.5 us (23.8 by prediction before), bf16 2248 x 872 x
-13376 in two parts of 256 x 128 175 (88).
+`gathered_bytes` and `gathered_across` fit 480 timings of parts, `lone_step`, `lone_least`, `uneven`
+and `cluster` 1,900 of products of 384 bytes of k and more, of 2026-11-28 and 29: of 165 of them in
+three tiles or more the one taken is 4.0 % from the fastest in the mean, 5.7 before, the 95th
+percentile 19 % for 22; deviation of the logarithm 0.122 and 0.146. e4m3 5360 x 16 x 14928 by 84
+CTAs takes 28.6 us, 6128 x 32 x 11216 by 96 25.1, 24 x 7136 x 9904 by 112 23.2 (25.8, 22.8 and 21.8
+with `uneven` of 0.2), by clusters of two 22.5 (22.1). bf16 160 x 6464 x 5128 in 64 x 160 by a
+warpgroup 23.0, e4m3 1040 x 560 x 3104 in 64 x 80 8.2: that is `lone_least` rather than a step more.
+That a ring of two slots loads nothing ahead came with them: e4m3 3712 x 368 x 5968 in two parts of
+128 x 208, transposed, takes 37.5 us (23.8 by prediction before), bf16 2248 x 872 x 13376 in two
+parts of 256 x 128 175 (88).
 `exchange` and `kept` fit 108 timings of cross-entropy, softmax and RMS norm, 2 to 2048 rows of 6528
 to 250112 elements in tiles of 2048 to 16384 (`row-tiles-h200-*.json`): the tile that is first
 by prediction takes 1.02 times as long as the fastest one, in the geometric mean, and 1.26 times at
@@ -92,7 +96,8 @@ RATES = Rates(
     shared_start=60,
     step=55,
     cluster_step=20,
-    lone_step=100,
+    lone_step=30,
+    lone_least=350,
     narrow_load=0.138,
     narrow_copy=0.22,
     vector_copy=0.72,
@@ -107,14 +112,14 @@ RATES = Rates(
     dram_share=4,
     written=1.3,
     torn=1.75,
-    uneven=0.2,
+    uneven=0.42,
     even_cluster=4,
     evenly_idle=3,
     unhidden=0.24,
     launch=1.75,
     hidden_launch=0.5,
     hidden_beside=0.4,
-    cluster=0.2,
+    cluster=0.35,
     split=2.6,
     meeting=5.0,
     summed_bytes=45_000,
