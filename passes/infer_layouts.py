@@ -58,6 +58,7 @@ from tilec.passes.layouts.components import (
     Components,
     build_components,
     depth_factor,
+    is_apart,
     walk,
 )
 from tilec.passes.layouts.conversion_costs import conversion_cost
@@ -111,7 +112,7 @@ def _access(
 ) -> Access:
     view = op.opview
     value, array = view.tile, view.array
-    lies = view.mask if isinstance(view, tile.ScatterOp) else value
+    lies = view.mask if isinstance(view, tile.ScatterOp) or is_apart(op) else value
     contiguous, strided = None, None
     if isinstance(view, Indexed):
         run = None if isinstance(view, tile.AtomicCasOp) else view.options.get("run")

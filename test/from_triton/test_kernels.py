@@ -430,3 +430,15 @@ def test_back_by_steps(target: str) -> None:
     whole = np.zeros((3, 64))
     whole.flat[:180] = x
     np.testing.assert_allclose(out, whole[:, :48].reshape(3, 3, 16).sum(1), atol=1e-5)
+
+
+def test_products_added_in_memory(target: str) -> None:
+    """By three programs each, onto what is there, by 16 bytes at once."""
+    m, n, k, width = 80, 144, 160, 160
+    a, b = random(m, k, dtype=np.float16), random(k, n, dtype=np.float16)
+    before = random(m, width, dtype=np.float16)
+    out = before.copy()
+    kernel_of("added_products")[2, 3, 3](a, b, out, m, n, k, k, n, width)
+    wanted = before[:, :n] + a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(out[:, :n].astype(np.float64), wanted, atol=0.1, rtol=0.01)
+    np.testing.assert_array_equal(out[:, n:], before[:, n:])

@@ -63,3 +63,36 @@ func.func @masked(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 
   "tile.scatter"(%narrow, %c, %ok, %row, %column) {options = {}} : (!t, !m, tensor<64x64xi1>, !i, !i) -> ()
   return
 }
+
+// So is what is added, of which nobody reads what was there before: by 16 bytes at once.
+// CHECK-LABEL: @added
+// CHECK: %[[OUT:.*]] = "gpu_tile.convert_layout"(%{{.*}}) {{.*}} -> tensor<64x64xbf16, #gpu_tile.layout<"T(4,8,4):(8@1,1@0,16@0) V(8,2,2):(1@1,8@0,32@1)">>
+// CHECK: "tile.atomic_rmw"(%[[OUT]],
+// CHECK-NOT: convert_layout
+func.func @added(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}}, %a: !t, %b: !t) attributes {tile.kernel} {
+  %zero = arith.constant dense<0.0> : !c
+  %ok = arith.constant dense<true> : tensor<64x64xi1>
+  %row = "tile.iota"() {axis = 0 : i32} : () -> !i
+  %column = "tile.iota"() {axis = 1 : i32} : () -> !i
+  %sum = "tile.dot"(%a, %b, %zero) {options = {instruction = "wgmma.m64n64k16.f32.bf16.bf16"}} : (!t, !t, !c) -> !c
+  %narrow = arith.truncf %sum : !c to !t
+  %old = "tile.atomic_rmw"(%narrow, %c, %ok, %row, %column) {kind = "addf", order = "relaxed", scope = "gpu", options = {}} : (!t, !m, tensor<64x64xi1>, !i, !i) -> !t
+  return
+}
+
+// Where somebody reads that, elements are added one by one, as the sums lie.
+// CHECK-LABEL: @read
+// CHECK-NOT: convert_layout
+// CHECK: "tile.atomic_rmw"({{.*}}tensor<64x64xbf16, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+func.func @read(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}}, %a: !t, %b: !t) attributes {tile.kernel} {
+  %zero = arith.constant dense<0.0> : !c
+  %ok = arith.constant dense<true> : tensor<64x64xi1>
+  %row = "tile.iota"() {axis = 0 : i32} : () -> !i
+  %column = "tile.iota"() {axis = 1 : i32} : () -> !i
+  %sum = "tile.dot"(%a, %b, %zero) {options = {instruction = "wgmma.m64n64k16.f32.bf16.bf16"}} : (!t, !t, !c) -> !c
+  %narrow = arith.truncf %sum : !c to !t
+  %old = "tile.atomic_rmw"(%narrow, %c, %ok, %row, %column) {kind = "addf", order = "relaxed", scope = "gpu", options = {}} : (!t, !m, tensor<64x64xi1>, !i, !i) -> !t
+  %more = arith.addf %old, %narrow : !t
+  %again = "tile.atomic_rmw"(%more, %c, %ok, %row, %column) {kind = "addf", order = "relaxed", scope = "gpu", options = {}} : (!t, !m, tensor<64x64xi1>, !i, !i) -> !t
+  return
+}
