@@ -95,9 +95,9 @@ from tilec.passes.programs.cut_tiles import (
 from tilec.passes.programs.memory_sums import MemorySums
 from tilec.passes.programs.merges import merges_of
 from tilec.passes.programs.sum_parts import (
-    ctas_together,
     find_shared,
     find_sum,
+    meeting_of,
     ops_behind,
     sum_ends,
     sum_parts_of,
@@ -122,7 +122,7 @@ def split_sums(function: ir.Operation, context: PassContext) -> None:
     loop = find_sum(function)
     if reason is not None or loop is None:
         raise error_at(function, f"sum_parts={parts} was asked for, but {reason}")
-    together = ctas_together(function, context.target, parts)
+    together = meeting_of(function, context.target).together(parts)
     with function.location:
         _split(function, loop, parts, together)
     why = "few programs have a long loop: so many CTAs sum a part of it each"

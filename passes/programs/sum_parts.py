@@ -3,7 +3,6 @@ what each has summed, or found to be the least."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
 from mlir import ir
@@ -16,6 +15,7 @@ from tilec.dialects.gpu_tile import ClusterSendOp, SlotOp
 from tilec.dialects.merges import Merge
 from tilec.dialects.tile import DotOp
 from tilec.dialects.types import bit_width, element, shape
+from tilec.hardware.sizes import PORTABLE_CTAS
 from tilec.hardware.target import Feature, Target
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.demands.kernels import ctas_of, is_in_line, teams_of
@@ -24,7 +24,8 @@ from tilec.passes.programs.merges import merges_of
 from tilec.passes.rewriting.loops import carried_by, inits_of, trips_of, yielded_by
 from tilec.passes.rewriting.refusals import attempt
 from tilec.passes.rewriting.walk import find_ops, is_of, kernel_of
-from tilec.terms.demands import SUM_PARTS
+from tilec.records import dataclass
+from tilec.terms.demands import PARTS, SUM_PARTS
 
 READ_BYTES = 64 << 10
 """That the last of CTAs may read of sums that others left in memory before a larger cluster, which
@@ -99,34 +100,60 @@ def _why_no_sum(function: ir.Operation) -> str | None:
 def _why_not_in_memory(function: ir.Operation, target: Target, parts: int) -> str | None:
     """Says why parts that meet in memory would take too long; None where they would not, or are one
     cluster."""
-    together = ctas_together(function, target, parts)
-    if together == parts or parts_bytes(function, parts, together) <= MOST_READ_BYTES:
+    meeting = meeting_of(function, target)
+    if meeting.is_short(parts):
         return None
     return (
-        f"the last of {parts} CTAs would read {parts_bytes(function, parts, together)} bytes of "
-        f"the others' sums, more than {MOST_READ_BYTES}"
+        f"the last of {parts} CTAs would read {meeting.read_bytes(parts)} bytes of the others' "
+        f"sums, more than {MOST_READ_BYTES}"
     )
 
 
-def ctas_together(function: ir.Operation, target: Target, parts: int) -> int:
-    """How many of the CTAs that sum parts are a cluster, which exchanges stripes: all, if they can
-    be; else so few that the last one reads no more than `READ_BYTES` of what others left in memory,
-    or as many as can be."""
-    whole = [parts] if _why_uncut(function, target, parts) is None else []
-    if whole:
-        return parts
-    few = [n for n in (1, 2, 4, 8) if parts % n == 0 and _why_uncut(function, target, n) is None]
-    short = [n for n in few if parts_bytes(function, parts, n) <= READ_BYTES]
-    return short[0] if short else few[-1]
+@dataclass(frozen=True)
+class Meeting:
+    """How CTAs that sum parts of a kernel's loop may meet.
+
+    `clusters`: how many of them may be a cluster, which exchanges stripes of sums of `sum_bytes`.
+    `end_bytes`: of what each leaves in memory where it is no such.
+    """
+
+    clusters: tuple[int, ...]
+    sum_bytes: int
+    end_bytes: int
+
+    def together(self, parts: int) -> int:
+        """How many of so many CTAs are a cluster: all, if they can be; else so few that the last
+        one reads no more than `READ_BYTES` of what others left in memory, or as little as can
+        be."""
+        if parts in self.clusters:
+            return parts
+        few = [1, *(n for n in self.clusters if n <= PORTABLE_CTAS and parts % n == 0)]
+        short = [n for n in few if self._left(parts, n) <= READ_BYTES]
+        return short[0] if short else min(few, key=lambda n: self._left(parts, n))
+
+    def read_bytes(self, parts: int) -> int:
+        """What the CTA that comes last reads of all parts that meet in memory."""
+        together = self.together(parts)
+        return 0 if together == parts else self._left(parts, together)
+
+    def is_short(self, parts: int) -> bool:
+        """Whether that is little enough to wait for."""
+        return self.read_bytes(parts) <= MOST_READ_BYTES
+
+    def _left(self, parts: int, together: int) -> int:
+        each = self.sum_bytes // together if together > 1 else self.end_bytes
+        return each * (parts // together)
 
 
-def parts_bytes(function: ir.Operation, parts: int, together: int) -> int:
-    """What the CTA that comes last reads of all parts that meet in memory."""
+def meeting_of(function: ir.Operation, target: Target) -> Meeting:
+    """How CTAs that sum parts of a kernel meet, if they can sum parts of it."""
     loop = find_sum(function)
     assert loop is not None  # else nothing sums
-    ends = list(loop.results) if together > 1 else sum_ends(loop)[0]
-    bits = sum(prod(shape(value)) * bit_width(element(value)) for value in ends)
-    return bits // 8 // together * (parts // together)
+    sums, ends = (
+        sum(prod(shape(value)) * bit_width(element(value)) for value in values) // 8
+        for values in (loop.results, sum_ends(loop)[0])
+    )
+    return Meeting(tuple(clusters_that_sum(function, target)), sums, ends)
 
 
 def sum_ends(loop: ir.Operation) -> tuple[list[ir.Value], list[ir.Operation]]:
@@ -169,15 +196,30 @@ def _why_uncut(function: ir.Operation, target: Target, parts: int) -> str | None
     return attempt(find_cut, list(loop.results), ops_behind(loop), parts)[1] or None
 
 
-def parts_that_sum(function: ir.Operation, target: Target, parts: Sequence[int]) -> list[int]:
-    """Of numbers of parts, each a multiple of those before, the ones in which the CTAs of a cluster
-    can sum a kernel's products. What comes in so many stripes comes in each divisor of that."""
-    if _why_no_sum(function) is not None or _why_uncut(function, target, 2) is not None:
-        return []
-    few = [n for n in parts if n <= target.ctas_per_cluster]
+def clusters_that_sum(function: ir.Operation, target: Target) -> list[int]:
+    """How many CTAs may be a cluster that sums parts of a kernel's products, which they can sum in
+    parts. What comes in so many stripes comes in each divisor of that."""
+    most = target.ctas_per_cluster if target.supports(Feature.CLUSTERS) else 1
+    few = [n for n in PARTS if 1 < n <= most]
     while few and _why_uncut(function, target, few[-1]) is not None:
         few.pop()
     return few
+
+
+def parts_that_sum(function: ir.Operation, target: Target) -> list[int]:
+    """The numbers of parts, each a cluster, in which a kernel's products can be summed, if there
+    are any others than one."""
+    clusters = [] if _why_no_sum(function) is not None else clusters_that_sum(function, target)
+    return [1, *clusters] if clusters else []
+
+
+def meeting_in_memory(function: ir.Operation, target: Target) -> Meeting | None:
+    """How CTAs meet that sum any number of parts of a kernel's only loop of products, or of any;
+    None where it has loops in loops, or no such."""
+    loop = find_sum(function)
+    if loop is None or _why_no_sum(function) is not None or _inner_sum(loop) is not None:
+        return None
+    return meeting_of(function, target)
 
 
 def ops_behind(loop: ir.Operation) -> list[ir.Operation]:

@@ -11,11 +11,17 @@ import numpy as np
 import pytest
 from hopper_kernels import decisions
 from shares import modes
+from test_split_sums import ranked
 
 import tilec
 import tilec.language as tl
 from tilec.call.jit import Kernel
+from tilec.costs.machine import usual_machine
+from tilec.costs.model import predict
+from tilec.costs.parts import gather_us
+from tilec.costs.work import LoopWork, Work
 from tilec.examples.running import poisoned
+from tilec.hardware.target import find_target
 from tilec.messages.diagnostics import CompileError
 from tilec.runtime.emulator import run_stream
 from tilec.runtime.emulator_device import EmulatorDevice
@@ -57,7 +63,7 @@ def dot(x: tl.array, y: tl.array, out: tl.array, seen: tl.array, B: tl.const = 1
     acc = tl.zeros((B,), tl.f32)
     for i in tl.range(0, x.shape[0], B):
         acc += tl.load(x, (i,), (B,)) * tl.load(y, (i,), (B,))
-    tl.store(out, (0,), tl.sum(acc))
+    tl.store(out, (0,), tl.sum(acc).to(out.dtype))
     tl.atomic_add(seen, (0,), 1)
 
 
@@ -233,3 +239,41 @@ def test_more_than_indices_reach_is_refused() -> None:
 def test_what_would_take_the_last_cta_too_long_is_refused() -> None:
     with pytest.raises(CompileError, match="the last of 128 CTAs would read 8388608 bytes"):
         compiled(gram.demanding(sum_parts=128), "sm_80", BM=128, BN=128)
+
+
+def test_automatic_parts_fill_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of long sums of few programs, whose CTAs a cluster has not enough of, or which come in no
+    stripes; not of short ones, and not where the author says how many."""
+    auto = {"BM": tl.auto, "BN": tl.auto, "BK": tl.auto}
+    long, short = (ranked(gram, {"x": (n, 48), "c": (48, 48)}, auto)[0] for n in (140_000, 4000))
+    assert long.parts in (112, 132)
+    assert f"in {long.parts} parts" in long.reasons["tiles of BM, BN, BK"]
+    assert short.parts <= 16
+    demanded = gram.demanding(sum_parts=8)
+    assert {one.parts for one in ranked(demanded, {"x": (140_000, 48), "c": (48, 48)}, auto)} == {1}
+    arrays = {"x": (1 << 22,), "y": (1 << 22,), "out": (1,), "seen": (1,)}
+    assert ranked(dot, arrays, {"B": tl.auto})[0].parts > 100
+    small = {name: (min(n, 2048),) for name, (n,) in arrays.items()}
+    assert ranked(dot, small, {"B": tl.auto})[0].parts == 1
+
+
+def test_an_automatic_dot_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    x, y = np.random.default_rng(3).standard_normal((2, 400_000)).astype(np.float32)
+    out, seen = poisoned((1,), np.float32), np.zeros(1, np.int32)
+    kernel = dot.on("emulator")
+    kernel(x, y, out, seen, B=tl.auto)
+    assert "which meet in memory" in str(kernel.report(x, y, out, seen, B=tl.auto))
+    np.testing.assert_allclose(out[0], x.astype(float) @ y, atol=1e-2)
+
+
+def test_the_last_cta_s_reading_is_predicted() -> None:
+    machine = usual_machine(find_target("sm_90a"))
+    alone = Work(128, 4, (LoopWork(),), 0)
+    met = replace(alone, groups=128, left_bytes=90_000)
+    assert gather_us(alone, machine) == 0
+    rates = machine.rates
+    assert gather_us(met, machine) == rates.meet_in_memory + 90_000 / rates.summed_bytes
+    both = replace(met, parts=8, groups=16, sums=(4096,))
+    assert gather_us(both, machine) > gather_us(met, machine) + rates.gather
+    assert "more than run at once" in predict(replace(met, programs=5000), machine).impossible

@@ -34,7 +34,7 @@ from tilec.messages.diagnostics import CompileError
 from tilec.ops import product_launch
 from tilec.ops.gradient_kernels import key_gradients, query_gradients
 from tilec.ops.tile_choice import TileChoice, choose_tiles
-from tilec.passes.programs.sum_parts import ctas_together, parts_that_sum, why_whole
+from tilec.passes.programs.sum_parts import meeting_of, parts_that_sum, why_whole
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.terms.demands import PARTS
@@ -249,10 +249,10 @@ def test_numbers_of_parts_are_told_at_once(target: str, rows: int) -> None:
     module = matmul.source_module(arrays, sizes, target=target)
     with module.context:
         function = find_kernel(module, None)
-        each = [n for n in PARTS if ctas_together(function, found, n) == n > 1]
-        each = [1, *each] if each else each
+        meeting = meeting_of(function, found)
+        each = [n for n in PARTS if meeting.together(n) == n > 1]
         assert all(why_whole(function, found, n) is None for n in PARTS)
-        assert parts_that_sum(function, found, PARTS) == each
+        assert parts_that_sum(function, found) == ([1, *each] if each else [])
 
 
 def test_one_part_is_no_cluster() -> None:

@@ -23,9 +23,9 @@ Where the least of these sides is longer than what it covers (a batch of 8 token
 outputs), those of single warps are candidates, too: 16 or 32 rows in place of 64 load and multiply
 less for nothing.
 
-Each candidate whose loop CTAs can sum in parts (pass split-sums) is ranked with its
-programs whole, and in 2, 4 and 8 parts where so many CTAs run at once; parts must promise more than
-the model errs, `Rates.parts_gain`.
+Each candidate whose loop CTAs can sum in parts (pass split-sums) is ranked with its programs whole,
+in up to 16 parts of a cluster, and in as many as fill the device, which meet in memory, where so
+many CTAs run at once; parts must promise more than the model errs, `Rates.parts_gain`.
 
 Each is ranked by itself or in clusters of two, which load together what they share (pass
 share-copies), whichever is faster: rows that begin inside of lines may ask too much of L2. Where
@@ -213,7 +213,7 @@ class AutoTiles:
             for sides in tiles:
                 point = tuple((name, sides[name]) for name in self._usual.values)
                 if (program := self._program(point, context)) is not None:
-                    for parts in parts_of(program):
+                    for parts in parts_of(program, values, call.machine):
                         one = rank_stream(program, values, parts, call.machine, is_usual=is_usual)
                         if one is not None:
                             found[point, parts] = one
@@ -288,7 +288,7 @@ class AutoTiles:
         for tiles in candidates:
             program = self._programs[tiles]
             assert program is not None
-            for parts in parts_of(program):
+            for parts in parts_of(program, arguments, call.machine):
                 ranked = rank(program, arguments, parts, call.machine)
                 if ranked is not None:
                     found[tiles, parts] = ranked

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from tilec.costs.kernel_work import ProgramWork
-from tilec.costs.launch_work import KernelWork, launch_work
+from tilec.costs.launch_work import KernelWork, launch_work, ruled_sizes
 from tilec.costs.machine import Machine
 from tilec.costs.model import predict
 from tilec.costs.streams import programs_at_once, registers_of, stream_us
 from tilec.costs.work import ALONE, Way, Work
-from tilec.hardware.sizes import WARP_SIZE
+from tilec.hardware.sizes import PORTABLE_CTAS, WARP_SIZE
 from tilec.records import dataclass
-from tilec.terms.demands import PARTS
+from tilec.terms.demands import MOST_PARTS, PARTS
 
 CLUSTERS = ((2, 1), (1, 2))
 """Programs along the first axes of the grid that load together what they share."""
@@ -55,9 +56,20 @@ class Ranked:
         return self.predictions[cluster] * (1 if cluster == ALONE else self.gain)
 
 
-def parts_of(program: ProgramWork) -> Iterable[int]:
-    """In how many parts a program may be summed, as far as the author leaves that open."""
-    return program.summed if program.parts is None and program.summed else PARTS[:1]
+def parts_of(program: ProgramWork, arguments: Mapping[str, Any], machine: Machine) -> Iterable[int]:
+    """In how many parts a program may be summed, as far as the author leaves that open: each a
+    cluster, and as many as fill all multiprocessors, or those that have clusters, once or twice,
+    and meet in memory."""
+    if program.parts is not None:
+        return PARTS[:1]
+    clusters = tuple(program.summed) or PARTS[:1]
+    if program.meeting is None:
+        return clusters
+    programs, every = prod(ruled_sizes(program, arguments) or ()), machine.multiprocessors
+    filled = (machine.clustered(PORTABLE_CTAS), every, 2 * every)
+    found = {min(MOST_PARTS, ctas // max(1, programs) // 4 * 4) for ctas in filled}
+    more = sorted(n for n in found if n > 1 and n not in program.summed)
+    return *clusters, *(n for n in more if program.meeting.is_short(n))
 
 
 def rank(
@@ -87,7 +99,7 @@ def rank_stream(
     are known to be good. None where more CTAs would sum parts than run at once: what several do
     for few programs, these do for each other."""
     work, rates = launch_work(program, arguments, parts=parts).work, machine.rates.streams
-    at_once = programs_at_once(work, machine) * machine.clustered(parts)
+    at_once = programs_at_once(work, machine) * machine.clustered(work.parts)
     if parts > 1 and work.programs > at_once:
         return None
     each = [n for n in WARPS if LEAST_EACH <= work.elements // (WARP_SIZE * n) <= MOST_EACH]

@@ -46,12 +46,18 @@ from tilec.passes.demands.kernels import teams_of
 from tilec.passes.dissolve_windows import dissolve_windows
 from tilec.passes.programs.program_relations import differ_in_length, program_axes
 from tilec.passes.programs.shared_loads import why_apart
-from tilec.passes.programs.sum_parts import find_shared, find_sum, parts_that_sum
+from tilec.passes.programs.sum_parts import (
+    Meeting,
+    find_shared,
+    find_sum,
+    meeting_in_memory,
+    parts_that_sum,
+)
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.walk import all_ops, blocks_in, find_ops
 from tilec.passes.simplify import simplify
 from tilec.records import dataclass
-from tilec.terms.demands import NUM_WARPS, PARTS, STAGES, SUM_PARTS
+from tilec.terms.demands import NUM_WARPS, STAGES, SUM_PARTS
 
 Bounds = tuple[int, int, int]
 """Where scalars have the beginning, the end and the step of a loop."""
@@ -79,10 +85,12 @@ class ProgramWork:
     arrays; `atomics`: of those that are read and written at once. `stored`: of arrays, the sides of
     the largest tile that a program stores there, one a dimension. `summed`: the number of the loop
     that CTAs share, by how many parts they may sum, empty where they may not; `sums`: 32-bit
-    registers of each tile that they add up; `parts`: as many as the author demands, None where that
-    is open; `demands_warps`: whether so many warps are what the author demands.
-    `may_share`: whether clusters may load together what they share; `in_pairs`: whether long
-    programs go with short ones, where a CTA has several (`passes/schedule_programs.py`)."""
+    registers of each tile that they add up; `cut`: the loop of which any number of CTAs may sum a
+    part each, and `meeting`: how these meet, in memory for one, None where they may not; `parts`:
+    as many as the author demands, None where that is open; `demands_warps`: whether so many warps
+    are what the author demands. `may_share`: whether clusters may load together what they share;
+    `in_pairs`: whether long programs go with short ones, where a CTA has several
+    (`passes/schedule_programs.py`)."""
 
     parameters: tuple[Parameter, ...]
     target: Target
@@ -103,6 +111,8 @@ class ProgramWork:
     stored: Mapping[str, tuple[int, ...]]
     summed: Mapping[int, int]
     sums: tuple[int, ...]
+    cut: int | None
+    meeting: Meeting | None
     parts: int | None
     demands_warps: bool
     may_share: bool
@@ -114,11 +124,7 @@ class ProgramWork:
         return any(body.around and body.loaded and not body.work.flops for body in self.bodies)
 
 
-def read_program(
-    module: ir.Module,
-    parameters: Sequence[Parameter],
-    target: Target,
-) -> ProgramWork:
+def read_program(module: ir.Module, parameters: Sequence[Parameter], target: Target) -> ProgramWork:
     """Reads what programs of the kernel of a `tile` module do."""
     with module.context, ir.Location.unknown():
         function = find_kernel(module, None)
@@ -127,7 +133,8 @@ def read_program(
             simplify(module, PassContext(target))
             dissolve_windows(module, PassContext(target))
         outermost = find_sum(function)
-        summed = parts_that_sum(function, target, PARTS)
+        summed = parts_that_sum(function, target)
+        meeting = meeting_in_memory(function, target)
         shared = {n: find_shared(outermost, n) for n in summed if outermost}
         found = _Found([p.name for p in parameters], target)
         _visit(function.regions[0].blocks[0], (), found)
@@ -151,6 +158,8 @@ def read_program(
             found.stored,
             {parts: found.numbers[loop] for parts, loop in shared.items()},
             tuple(_words(value) for value in outermost.results) if outermost and shared else (),
+            None if meeting is None or outermost is None else found.numbers[outermost],
+            meeting,
             demanded(function, SUM_PARTS),
             demanded(function, NUM_WARPS) is not None,
             why_apart(function, target) is None,

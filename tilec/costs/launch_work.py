@@ -21,6 +21,7 @@ from tilec.executable.grid import Grid, check_grid
 from tilec.executable.kernel import Parameter
 from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES, WARPGROUP_WARPS, WORD_BYTES
 from tilec.hardware.target import Target
+from tilec.passes.programs.sum_parts import Meeting
 from tilec.records import dataclass
 from tilec.runtime.array_list import ArrayList
 from tilec.runtime.arrays import ArrayView
@@ -84,9 +85,10 @@ def launch_work(
     sizes = _grid_of(program, arguments, grid)
     points = [program.scalars.numbers(Point(arguments, sizes, one)) for one in _some_of(sizes)]
     trips, lengths, guessed = _all_trips(program, points, arguments)
-    if parts in program.summed:
-        shared = program.summed[parts]
+    if parts > 1 and (shared := program.summed.get(parts, program.cut)) is not None:
         trips[shared] = -(-trips[shared] // parts)
+    meeting = program.meeting or Meeting(tuple(program.summed), 0, 0)
+    together = meeting.together(parts)
     around = [prod(trips[number] for number in body.around) for body in program.bodies]
     arrays = {name: v for name, v in values.items() if isinstance(v, ArrayView)}
     skips = any(program.scalars.skips(point) for point in points)
@@ -95,8 +97,7 @@ def launch_work(
     busy *= parts
     uneven = [_uneven_rows(walk, arguments) for walk in program.walks]
     loops = _loops(program, around, uneven, arrays, cluster, busy)
-    if parts in program.summed:  # which nothing is stored in front of
-        loops = tuple(in_stripes(loop, parts) for loop in loops)
+    loops = tuple(in_stripes(loop, together) for loop in loops)  # behind sums
     used = program.reads | program.writes
     touched = [v for name, v in arrays.items() if name in used]
     twice = program.reads & program.writes - program.atomics
@@ -119,7 +120,9 @@ def launch_work(
         longest=_longest(lengths),
         in_pairs=program.in_pairs,
         again_bytes=_again(program, around),
-        parts=parts,
+        parts=together,
+        groups=parts // together,
+        left_bytes=meeting.read_bytes(parts),
         sums=program.sums,
         cluster=prod(cluster),
         spread=parts * spread,

@@ -254,7 +254,8 @@ def _impossible(
     """Says why a launch cannot be, else nothing; `held`: as `_occupancy`."""
     (occupancy, limit), target = held, machine.target
     threads = work.teams * work.warps * target.warp_size
-    if work.parts > 1 and work.programs > max(1, occupancy) * machine.clustered(work.parts):
+    at_once = max(1, occupancy) * machine.clustered(work.parts)
+    if work.parts * work.groups > 1 and work.programs > at_once:
         return f"{work.programs} CTAs in clusters of {work.parts} are more than run at once"
     if work.teams > 1 and not (target.supports(Feature.WGMMA) and work.has_engine):
         return f"no sets of warps take programs in turn on {target.name}, or none loads ahead"

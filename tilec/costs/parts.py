@@ -1,4 +1,4 @@
-"""Predicts what it takes that CTAs of a cluster sum parts of a program's loop (pass split-sums)."""
+"""Predicts what it takes that CTAs sum parts of a program's loop (pass split-sums)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from tilec.hardware.sizes import PORTABLE_CTAS
 
 
 def gather_us(work: Work, machine: Machine) -> float:
-    """Microseconds in which a program's parts meet, and each adds up its stripe of the sums."""
+    """Microseconds in which a program's parts meet in clusters, each of which adds up its stripe of
+    the sums, and in memory."""
+    rates, in_memory = machine.rates, 0.0
+    if work.groups > 1:
+        in_memory = rates.meet_in_memory + work.left_bytes / rates.summed_bytes
     if work.parts == 1:
-        return 0.0
-    rates = machine.rates
+        return in_memory
     rate = rates.gathered_bytes
     if work.sends_words:
         rate = rates.gathered_across if work.sends_vectors else rates.gathered_words
     wide = rates.gather_wide if work.parts > PORTABLE_CTAS else 0.0
-    return (rates.gather + wide) * work.meetings + work.sent_bytes / rate
+    return in_memory + (rates.gather + wide) * work.meetings + work.sent_bytes / rate

@@ -178,7 +178,8 @@ class Work:
     `written_bytes`: of all of them.
     `again_bytes`: what a program without products has read in another loop before.
     `parts`: CTAs of a cluster that each sum a part of a program's loop (pass split-sums); each
-    counts as a program. `sums`: 32-bit registers of each tile that they add up; `sends_words`:
+    counts as a program. `groups`: clusters, or such CTAs, that meet in memory; the last of them
+    reads `left_bytes` there. `sums`: 32-bit registers of each tile that they add up; `sends_words`:
     whether few of these are sent word by word, since rows of what is stored run down their columns.
     `spread`: how many more or fewer programs may have work, where only memory says which.
     `access_bytes`: of a thread's accesses at most, as rows begin; `row_bytes`: of the rows of the
@@ -202,6 +203,8 @@ class Work:
     in_pairs: bool = True
     again_bytes: float = 0
     parts: int = 1
+    groups: int = 1
+    left_bytes: int = 0
     sums: tuple[int, ...] = ()
     sends_words: bool = False
     spread: float = 0
@@ -248,7 +251,7 @@ class Work:
     def shares_ctas(self) -> bool:
         """Whether programs are of one warp that share CTAs (`passes/pack_programs.py`)."""
         multiplies = any(loop.flops for loop in self.loops)
-        alone = self.parts == 1 and not multiplies and not self.has_engine
+        alone = self.parts * self.groups == 1 and not multiplies and not self.has_engine
         return self.warps == 1 and alone
 
     @cached_property

@@ -64,15 +64,16 @@ class Rates:
     the beginning. `split`: what the second kernel of a product in parts takes beside reading them.
     `meeting`: that the last round of a product is in parts: one more program, partial sums on their
     way to L2, a flag, its reader; `summed_bytes`: of partial sums that one multiprocessor waits
-    for, reads and adds up in a microsecond. `gather`: that the CTAs which sum parts of a program's
-    loop meet, before and behind what they send, `gather_wide`: more of clusters that not every
-    GPU has room for; `gathered_bytes`: of sums that each of them gets
-    and adds up in a microsecond, `gathered_across` where rows of the result run across the pairs of
-    sums that a thread has, so that lanes exchange them first, `gathered_words` where it gets few of
-    such word by word. `lone_issue`: clocks for each
-    instruction in which a thread computes operands of products, of a program by itself: mostly one
-    warp a scheduler, which waits for its own results. `prepared_overlap`: how much of that lies
-    under products, 1 for nothing (the power of a norm).
+    for, reads and adds up in a microsecond. `meet_in_memory`: that CTAs, or clusters, which sum
+    parts of a program's loop leave them there, and the last of them finds them. `gather`: that the
+    CTAs of a cluster which sum parts of a program's loop meet, before and behind what they send,
+    `gather_wide`: more of clusters that not every GPU has room for; `gathered_bytes`: of sums that
+    each of them gets and adds up in a microsecond, `gathered_across` where rows of the result run
+    across the pairs of sums that a thread has, so that lanes exchange them first, `gathered_words`
+    where it gets few of such word by word. `lone_issue`: clocks for each instruction in which a
+    thread computes operands of products, of a program by itself: mostly one warp a scheduler, which
+    waits for its own results. `prepared_overlap`: how much of that lies under products, 1 for
+    nothing (the power of a norm).
 
     Copies of operands in front of a product, with rows at multiples of 128 bytes: they pay from
     `copied_product` M N K on, where `copied_uses` rows or columns of the other operand, or more,
@@ -156,6 +157,7 @@ class Rates:
     split: float
     meeting: float
     summed_bytes: float
+    meet_in_memory: float
     gather: float
     gather_wide: float
     gathered_bytes: float

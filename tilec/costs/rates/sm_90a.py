@@ -123,6 +123,7 @@ RATES = Rates(
     split=2.6,
     meeting=5.0,
     summed_bytes=45_000,
+    meet_in_memory=2.0,
     gather=0.6,
     gather_wide=0.45,
     gathered_bytes=14_000,
