@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -159,16 +160,25 @@ class Program:
         size = batch_size(launch, total)
         machine: Machine | None = None
         blocks: BoundBlocks | None = None
-        with tqdm(
-            total=total, unit="CTA", disable=not progress, desc=launch.entry.name, delay=_SILENT_S
-        ) as bar:
+        with (
+            ExitStack() as ended,
+            tqdm(
+                total=total,
+                unit="CTA",
+                disable=not progress,
+                desc=launch.entry.name,
+                delay=_SILENT_S,
+            ) as bar,
+        ):
             while launch.started_end < launch.unstarted_end:  # CTAs may take others over
                 first = launch.started_end
                 count = min(size, launch.unstarted_end - first)
                 launch.started_end += count
                 if machine is None or blocks is None or machine.cta_count != count:
+                    ended.close()  # the last batch is shorter
                     machine = Machine(launch, launch.entry, count)
                     blocks = BoundBlocks(compiler, machine)
+                    ended.callback(blocks.end)
                 machine.reset(first)
                 if not (yield from _run_batch(launch, Scheduler(compiler, machine, blocks))):
                     break

@@ -236,3 +236,12 @@ class BoundBlocks:
         for name, factory in block.factories.items():
             binding.named(name, factory)
         return types.FunctionType(block.code, binding.names), block
+
+    def end(self) -> None:
+        """Forgets all, the machine's parts, too. They know each other: as they are, its memory
+        would stay until Python looks for such circles, which takes longer the more there are."""
+        for binding in self._bindings.values():
+            binding.names.clear()
+        self._bindings.clear()
+        self._functions.clear()
+        vars(self.machine).clear()
