@@ -38,7 +38,7 @@ class Result:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Kernels are kept for this run alone; the workers of pytest-xdist share the folder."""
-    gc.set_threshold(20_000)  # of a heap of kernels each full collection takes seconds
+    gc.set_threshold(20_000, 100)  # of a heap of kernels a collection takes long, and finds little
     if config.getoption("--every-mutant"):
         os.environ[WHOLE] = "1"
     if not hasattr(config, "workerinput"):
