@@ -19,7 +19,8 @@ An index means a 64-bit number, and behind this pass 32 bits hold every one that
 2. A loop whose variable may step over the edge, at its end or as far ahead as copies run, counts
    its iterations instead, where their number fits.
 3. Every other value that may not fit has i64, and so has what it is computed or compared with.
-   A result that fits again is an index again; a coordinate is clamped.
+   A result that fits again is an index again; a coordinate is clamped, of a single number that is
+   a sum of two indices in 32 bits.
 
 Kernels of 64-bit indices stay as they are. Does not handle: what later passes compute; they add
 less than 2**16 to coordinates, which are below 2**31 - 2**16.
@@ -37,9 +38,9 @@ from tilec.dialects.constraints import ANY, INDEX
 from tilec.dialects.def_use import defining_op
 from tilec.dialects.op import TileOp
 from tilec.dialects.tile import Combining
-from tilec.dialects.types import is_index, is_tile, number_type, with_element
+from tilec.dialects.types import is_index, is_tile, number_type, shape, with_element
 from tilec.executable.kernel import INDEX_LIMIT_32, MOST_PROGRAMS
-from tilec.passes.analysis.coordinates import COORDINATE, clamped
+from tilec.passes.analysis.coordinates import COORDINATE, clamped, clamped_sum
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.index_ranges import Launch, find_ranges
 from tilec.passes.analysis.integer_program import IntegerProgram
@@ -170,6 +171,18 @@ class _Indices:
         one is beyond 32 bits."""
         lower, upper, *_ = (self.known[number] for number in loop)
         return lower[0] >= -INDEX_LIMIT_32 and upper[1] <= INDEX_LIMIT_32
+
+
+def _is_made_in(value: ir.Value, block: ir.Block) -> bool:
+    """Whether a value comes of this very block, each time that it runs."""
+    made = defining_op(value)
+    return made is not None and made.block == block
+
+
+def _moves_one(op: ir.Operation) -> bool:
+    """Whether an op moves a single number, of whose place nobody asks what divides it."""
+    view = op.opview
+    return isinstance(view, tile.ArrayOp) and is_tile(view.tile) and not shape(view.tile)
 
 
 def _is_index(value: ir.Value) -> bool:
@@ -388,8 +401,24 @@ class _Widening:
     def _bound(self, op: ir.Operation, number: int) -> None:
         value = op.operands[number]
         with ir.InsertionPoint(op), op.location:
+            terms = self._terms(value) if _moves_one(op) else None
+            if terms is not None:
+                subtracts = defining_op(value, "arith.subi") is not None
+                first, second = terms
+                if not subtracts and _is_made_in(second, op.block):
+                    first, second = second, first
+                known = self.known.get(second, NARROW)
+                op.operands[number] = clamped_sum(first, second, known, subtracts=subtracts)
+                return
             bounded = clamped(value, *self.known[value])
             op.operands[number] = as_type(bounded, ir.IndexType.get())
+
+    def _terms(self, value: ir.Value) -> tuple[ir.Value, ir.Value] | None:
+        """The two narrow indices that a wide one is the sum or difference of."""
+        made = defining_op(value, "arith.addi", "arith.subi")
+        casts = [] if made is None else [defining_op(v, "arith.index_cast") for v in made.operands]
+        found = [cast.operands[0] for cast in casts if cast is not None]
+        return (found[0], found[1]) if len(found) == 2 and all(map(_is_index, found)) else None
 
     def _inline_ptx(self, op: tile.InlinePtxOp) -> None:
         """An index goes into a register of 64 bits as it is, into narrower ones cut."""

@@ -22,7 +22,8 @@ from mlir import ir
 
 from tilec.executable.kernel import INDEX_LIMIT_32 as SIZE_LIMIT
 from tilec.passes.analysis.divisibility import constant_of
-from tilec.passes.rewriting.scalars import binary, create, i32_constant
+from tilec.passes.analysis.intervals import NARROW, Interval
+from tilec.passes.rewriting.scalars import binary, constant, create, i32_constant
 
 COORDINATE = "tile.coordinate"
 """The mark of a cast of a coordinate: what 32 bits do not hold is clamped, not cut."""
@@ -36,6 +37,27 @@ def clamped(value: ir.Value, low: int = -SIZE_LIMIT - 1, high: int = SIZE_LIMIT 
     if low < -SIZE_LIMIT:
         value = binary("arith.maxsi", value, -SIZE_LIMIT)
     return value
+
+
+def clamped_sum(
+    first: ir.Value, second: ir.Value, known: Interval, *, subtracts: bool = False
+) -> ir.Value:
+    """The same of the sum or difference of two numbers of 32 bits, which never leave these: 64 bits
+    take two instructions where 32 take one, one behind the other, behind a load that waits for
+    another. What divides both is lost. `known`: of the second, which should be there first."""
+    fitting, sign = first, -1 if subtracts else 1
+    ends = (("arith.minsi", NARROW[1]), ("arith.maxsi", NARROW[0]))
+    for (keeps, end), reaches in zip(ends, (known[sign > 0], known[sign < 0]), strict=True):
+        side = sign if keeps == "arith.minsi" else -sign
+        if side * reaches <= 0:
+            continue  # away from that end
+        part = binary("arith.maxsi" if reaches > 0 else "arith.minsi", second, 0)
+        room = binary(_INVERSE[subtracts], constant(first.type, end), part)
+        fitting = binary(keeps, fitting, room)
+    return clamped(binary(_INVERSE[not subtracts], fitting, second))
+
+
+_INVERSE = ("arith.subi", "arith.addi")
 
 
 def as_copy_coordinate(value: ir.Value) -> ir.Value:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tile_programs import Options, run
 
 import tilec
 import tilec.language as tl
@@ -442,3 +443,46 @@ def test_wrong_limits_of_a_file(attribute: str, message: str) -> None:
     with pytest.raises(CompileError, match=r".+") as error:
         parse_source(text, "k.tile", make_context())
     assert message in str(error.value)
+
+
+ONE_ELEMENT = """
+!a = memref<?xi32, strided<[1]>>
+func.func @k(%x: !a, %a: !a, %b: !a, %y: !a) attributes {tile.kernel} {
+  %p = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %c64 = arith.constant 64 : index
+  %ta = "tile.load"(%a, %p) {OPTIONS, padding = 0 : i32} : (!a, index) -> tensor<i32>
+  %tb = "tile.load"(%b, %p) {OPTIONS, padding = 0 : i32} : (!a, index) -> tensor<i32>
+  %ia = tensor.extract %ta[] : tensor<i32>
+  %ib = tensor.extract %tb[] : tensor<i32>
+  %first = arith.index_cast %ia : i32 to index
+  %second = arith.index_cast %ib : i32 to index
+  %begin = arith.muli %p, %c64 : index
+  %at = PLACE : index
+  %v = "tile.load"(%x, %at) {OPTIONS, padding = -1 : i32} : (!a, index) -> tensor<i32>
+  "tile.store"(%v, %y, %p) {OPTIONS} : (tensor<i32>, !a, index) -> ()
+  return
+}""".replace("OPTIONS", "dims = array<i32>, options = {}")
+PLACES = {
+    "arith.addi %first, %second": lambda a, b, p: a + b,
+    "arith.subi %first, %second": lambda a, b, p: a - b,
+    "arith.addi %second, %begin": lambda a, b, p: b + 64 * p,
+    "arith.subi %second, %begin": lambda a, b, p: b - 64 * p,
+    "arith.subi %begin, %second": lambda a, b, p: 64 * p - b,
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("target", TARGETS)
+def test_one_element_at_a_sum(target: str, place: str) -> None:
+    """Of numbers of 32 bits each, near where these end: inside only where the sum is."""
+    limit, low, high = INDEX_LIMIT_32, -(2**31), 2**31 - 1
+    ends = [low, low + 1, -limit, -limit - 1, -9, -1, 0, 1, 8, 60, limit, limit + 1, high - 1, high]
+    pairs = [(m, n) for m in ends for n in ends]
+    pairs += [(m, s * (k - m)) for m in ends for k in (-1, 0, 6, 49, 50) for s in (1, -1)]
+    pairs = [(m, n) for m, n in pairs if low <= n <= high]
+    a, b = (np.array(column, np.int32) for column in zip(*pairs, strict=True))
+    x, y = np.arange(50, dtype=np.int32), np.full(len(pairs), -7, np.int32)
+    run(ONE_ELEMENT.replace("PLACE", place), [x, a, b, y], (len(pairs),), Options(target))
+    places = PLACES[place](a.astype(np.int64), b.astype(np.int64), np.arange(len(pairs)))
+    inside = (places >= 0) & (places < 50)
+    np.testing.assert_array_equal(y, np.where(inside, places, -1))
