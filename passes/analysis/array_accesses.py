@@ -72,10 +72,16 @@ class ArrayAccess:
             return False
         if self.offsets is None or other.offsets is None:
             return True
-        if any(map(_apart, *self._spans(), *other._spans())):
+        if self.lies_apart(other):
             return False
         here = (self.offsets, self.threads, self.moved_on)
         return self.threads is None or here != (other.offsets, other.threads, other.moved_on)
+
+    def lies_apart(self, other: ArrayAccess) -> bool:
+        """Whether the two are known to have no element in common."""
+        if self.offsets is None or other.offsets is None:
+            return False
+        return any(map(_apart, *self._spans(), *other._spans()))
 
     def _spans(self) -> tuple[Sequence[ir.Value], Sequence[int], Sequence[int]]:
         return self.offsets or (), self.extents, self.moved_on

@@ -5,7 +5,9 @@
     }
 
 A kernel that works in place stores where it has loaded, and goes on: what an iteration stores, no
-later one reads, since the loop has moved on by more than a tile along one dimension.
+later one reads, since the loop has moved on by a tile or more along one dimension. Where it stays,
+the next iteration reads what this one has stored, if by the same threads: that needs no sync, but
+this order.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def own_stores(loop: ir.Operation, loads: Sequence[ir.Operation]) -> OpSet:
             return True
         before = [each.next_iteration(loop, None) for each in array_accesses(store.opview)]
         now = array_accesses(load.opview)
-        apart = not any(a.conflicts(b) for a in now for b in before)
+        apart = all(a.lies_apart(b) for a in now for b in before)
         return order[load] < order[store] and bool(now and before) and apart
 
     stores = (op for op in ops if is_of(op, StoreOp))

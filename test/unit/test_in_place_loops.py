@@ -53,6 +53,25 @@ def pass_on(x: tl.array, B: tl.const):
         tl.store(x, (row, k + B), before + here)
 
 
+@tilec.kernel(grid=lambda x, B: tl.cdiv(x.shape[0], B))
+def stay(x: tl.array, w: tl.array, B: tl.const):
+    """Each row of `w` goes into the same elements of `x`, in place: an iteration loads what the one
+    before has stored, by the same threads."""
+    i = tl.program_id(0) * B
+    for k in tl.range(w.shape[0]):
+        x_tile, row = tl.load(x, i, B), tl.load(w, (k, i), (B,))
+        tl.store(x, i, x_tile * 2 + row)
+
+
+@tilec.kernel(grid=1)
+def stay_at_numbers(x: tl.array, places: tl.array, w: tl.array, B: tl.const):
+    """The same where an array says which elements."""
+    place = tl.load(places, 0, B, padding=-1)
+    for k in tl.range(w.shape[0]):
+        x_tile, row = tl.gather(x, (place,)), tl.load(w, (k, 0), (B,))
+        tl.scatter(x, (place,), x_tile * 2 + row)
+
+
 @pytest.fixture(params=MAIN, autouse=True)
 def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEC_TARGET", request.param)
@@ -90,3 +109,18 @@ def test_what_the_next_iteration_loads_does_not_come_ahead(blocks: int) -> None:
     right = x.reshape(3, blocks, 64).cumsum(axis=1).reshape(x.shape)
     pass_on.check(x, 64)
     np.testing.assert_array_equal(x, right)
+
+
+@pytest.mark.parametrize(("rows", "b"), [(2, 32), (7, 128), (5, 512)])
+def test_what_stays_in_place_does_not_come_ahead(rows: int, b: int) -> None:
+    x, w = (RNG.integers(-9, 9, shape).astype(np.int32) for shape in ((b - 3,), (rows, b - 3)))
+    numbered, numbered_right, right = x.copy(), x.copy(), x.copy()
+    for row in w:
+        right = right * 2 + row
+    stay.check(x, w, b)
+    np.testing.assert_array_equal(x, right)
+    places = RNG.permutation(b - 3).astype(np.int32)
+    for row in w:
+        numbered_right[places] = numbered_right[places] * 2 + row
+    stay_at_numbers.check(numbered, places, w, b)
+    np.testing.assert_array_equal(numbered, numbered_right)

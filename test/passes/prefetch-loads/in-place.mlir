@@ -1,5 +1,5 @@
 // A loop that stores where it has loaded, along rows or at a multiple of its counter, and goes on: no later iteration
-// reads what one stores, so loads come ahead. One that loads behind its store, or stores less far on, stays.
+// reads what one stores, so loads come ahead. One that loads behind its store, stores less far on, or stores where it did, stays.
 // RUN: tilec opt %s --passes prefetch-loads --target sm_90a --num-warps 1 | filecheck %s
 
 !x = memref<?x32xf32, strided<[32, 1]>>
@@ -69,6 +69,22 @@ func.func @nearer(%x: !line, %n: index) attributes {tile.kernel} {
   scf.for %i = %c0 to %n step %c16 {
     %v = "tile.load"(%x, %i) {dims = array<i32: 0>, options = {}, padding = 0 : i32} : (!line, index) -> tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>
     "tile.store"(%v, %x, %i) {dims = array<i32: 0>, options = {}} : (tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>, !line, index) -> ()
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @stays(
+// CHECK: scf.for
+// CHECK-COUNT-1: "tile.load"
+// CHECK-NOT: "tile.load"
+func.func @stays(%x: !x, %row: index) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %x, %c0 : !x
+  scf.for %i = %c0 to %n step %c1 {
+    %v = "tile.load"(%x, %row, %c0) {dims = array<i32: 1>, options = {}, padding = 0.0 : f32} : (!x, index, index) -> !t
+    %w = arith.mulf %v, %v : !t
+    "tile.store"(%w, %x, %row, %c0) {dims = array<i32: 1>, options = {}} : (!t, !x, index, index) -> ()
   }
   return
 }
