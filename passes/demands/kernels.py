@@ -66,6 +66,8 @@ MANY = 16
 """Programs a multiprocessor, beyond which kernels are compiled so: others wait for instructions.
 Stencils with rows of odd lengths: 4020 x 2753 f16, 42 a multiprocessor, 27.4 us for 36.4; 2023 x
 351 bf16, 3, 5.6 for 5.2; diffusion of 37 x 149 x 25 f32, 1.4, 2.3 for 2.2 (H200)."""
+SOME = 2
+"""Programs a multiprocessor, up to which each takes as long as the launch does."""
 PROGRAMS_PER_SM = "tile.programs_per_sm"
 """Kernel attribute: programs a multiprocessor, rounded up, of the launches that it is compiled for;
 below 0, how many multiprocessors each program has; any number without it."""
@@ -224,11 +226,11 @@ def suit_more(function: ir.Operation, programs: int) -> None:
     written[FEW_PROGRAMS] = ir.IntegerAttr.get(i32, max(known, programs))
 
 
-def suit_few(function: ir.Operation) -> None:
-    """Says that launches of more than `MANY` programs a multiprocessor want another kernel."""
+def suit_few(function: ir.Operation, most: int = MANY) -> None:
+    """Says that launches of more than so many programs a multiprocessor want another kernel."""
     if CROWD not in function.attributes:
         i32 = ir.IntegerType.get_signless(32)
-        function.attributes[CROWD] = ir.IntegerAttr.get(i32, MANY)
+        function.attributes[CROWD] = ir.IntegerAttr.get(i32, most)
 
 
 def few_of(function: ir.Operation) -> int:

@@ -27,7 +27,7 @@ def spread(x: tl.array, y: tl.array, TAPS: tl.const, APART: tl.const, B: tl.cons
     ("dtype", "taps", "apart", "warps"),
     [
         ("f16", 9, 3, 8),  # 4608 accesses
-        ("f16", 4, 3, 4),
+        ("f16", 4, 3, 8),
         ("f16", 1, 3, 2),  # a vector of what is stored a thread
         ("f32", 9, 3, 8),
         ("f32", 1, 3, 4),
@@ -38,6 +38,30 @@ def test_accesses_of_a_thread(dtype: str, taps: int, apart: int, warps: int) -> 
     arrays = [f"{name}:{dtype}[?:8]" for name in "xy"]
     constants = {"TAPS": taps, "APART": apart}
     kernel = spread.compile(arrays, constants, target="sm_90a")
+    assert kernel.threads == 32 * warps
+
+
+@pytest.mark.parametrize(("programs", "warps"), [(132, 8), (16 * 132, 8), (16 * 132 + 1, 4)])
+def test_crowds_have_more_accesses_a_thread(programs: int, warps: int) -> None:
+    arrays, constants = ["x:f16[?:8]", "y:f16[?:8]"], {"TAPS": 4, "APART": 3}
+    sizes = {"x": (3 * 512 * programs,), "y": (512 * programs,)}
+    kernel = spread.compile(arrays, constants, target="sm_90a", sizes=sizes)
+    assert kernel.threads == 32 * warps
+
+
+@tilec.kernel(grid=lambda x, B: tl.cdiv(x.shape[0], B))
+def dropped(x: tl.array, y: tl.array, B: tl.const = 1024):
+    i = tl.program_id(0) * B
+    kept = tl.rand(7, i + tl.arange(B)) < 0.5
+    tl.store(y, i, tl.where(kept, tl.load(x, i, B), 0.0))
+
+
+@pytest.mark.parametrize(("programs", "warps"), [(264, 8), (265, 4), (132 * 40, 4)])
+def test_threads_of_more_programs_share_what_takes_hundreds_of_instructions(
+    programs: int, warps: int
+) -> None:
+    sizes = dict.fromkeys("xy", (1024 * programs,))
+    kernel = dropped.compile(["x:f16[?:8]", "y:f16[?:8]"], target="sm_90a", sizes=sizes)
     assert kernel.threads == 32 * warps
 
 

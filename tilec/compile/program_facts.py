@@ -269,10 +269,10 @@ class ProgramFacts:
     computes a tile from itself. `elements`, `bytes`: of the largest tile computed, and of the
     largest in memory, each in one of the `stripes` in which a program works
     (`passes/rows/stripes.py`). `is_few`: whether launches have few programs. `gathered`: accesses
-    of gathers that no loop repeats, each of a run of neighbours. `is_crowded`: whether it is for
-    launches of many programs, `may_pack` whether those of one warp may share a CTA (pass
-    pack-programs). What no program with products asks for is read off the `kernel` when it is asked
-    for."""
+    of gathers that no loop repeats, each of a run of neighbours. `crowd`: programs a multiprocessor
+    of the launches that it is for, 0 for any number; `is_crowded`: whether these are many.
+    `may_pack`: whether those of one warp may share a CTA (pass pack-programs). What no program with
+    products asks for is read off the `kernel` when it is asked for."""
 
     kernel: ir.Operation
     stripes: int
@@ -283,7 +283,12 @@ class ProgramFacts:
     reductions: Reductions = field(default_factory=Reductions)
     exchanges: Exchanges = field(default_factory=Exchanges)
     recurs: bool = False
-    is_crowded: bool = False
+    crowd: int = 0
+
+    @property
+    def is_crowded(self) -> bool:
+        """See the class."""
+        return self.crowd > MANY
 
     @functools.cached_property
     def gathered(self) -> int:
@@ -371,7 +376,7 @@ def facts_of(function: ir.Operation, target: Target) -> ProgramFacts:
     stripes = count_stripes(function, target, 1)[0]
     shared = stripes > 1 and sms_per_program(function) > 1
     program = ProgramFacts(function, stripes, shared or bool(few_of(function)))
-    program.is_crowded = programs_per_sm(function) > MANY
+    program.crowd = programs_per_sm(function)
     for op in all_ops(function):
         program.results.see(op)
         if is_of(op, *_SEEN):

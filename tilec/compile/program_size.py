@@ -18,7 +18,7 @@ from tilec.compile.warp_rules import Rule
 from tilec.hardware.powers import power_below
 from tilec.hardware.target import Target
 from tilec.passes.contract import Report
-from tilec.passes.demands.kernels import suit_few
+from tilec.passes.demands.kernels import MANY, SOME, suit_few
 
 RULES: tuple[Rule, ...] = (meets_often, *IN_LOOPS, *AT_ONCE)
 """Of programs without products: the first that is for a program decides, the last is for all."""
@@ -38,16 +38,18 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
         warps, why = product_warps(program.products, program.reductions, target)
     else:
         warps, why = _by_rules(program, target.warp_size)
-        if not program.is_crowded and warps != _warps_in_crowds(program, target.warp_size):
-            suit_few(function)
+        for most in (SOME, MANY):
+            if program.crowd <= most and warps != _warps_of_more(most, program, target.warp_size):
+                suit_few(function, most)
+                break
     report.add("warps", function, str(warps), why, num_warps=warps)
     return warps
 
 
-def _warps_in_crowds(program: ProgramFacts, lanes: int) -> int:
-    """The warps that launches of many programs want."""
+def _warps_of_more(most: int, program: ProgramFacts, lanes: int) -> int:
+    """The warps that launches of more than so many programs a multiprocessor want."""
     crowded = copy(program)
-    crowded.is_crowded = True
+    crowded.crowd = most + 1
     return _by_rules(crowded, lanes)[0]
 
 

@@ -8,6 +8,7 @@ from math import prod
 from tilec.compile.program_facts import ProgramFacts
 from tilec.compile.warp_rules import Rule, Wanted, size_of, spread
 from tilec.hardware.powers import power_above, power_below
+from tilec.passes.demands.kernels import SOME
 
 MANY_MEETINGS = 6
 """Reductions of one tile, outside of loops, whose threads wait for each other more than they read:
@@ -50,10 +51,12 @@ over tiles of 64 x 64 bf16: 9.5 us with 64 to 256, 10.2 with 32, 12.4 with 16 (H
 more loads than of several whole tiles are of rows or columns: each thread loads its part of these
 once, for however many elements. Filters of four elements a channel, 7 x 1256 x 384 f32 in tiles of
 16 x 64, take 9.8 us so, 18.3 with 16, 3 x 4096 x 1024 bf16 20.9 and 27.0."""
-ELEMENTWISE_SLOTS_PER_THREAD = 1024
+ELEMENTWISE_SLOTS_PER_THREAD = (1024, 2048)
 """Instructions of a thread at most where no threads meet, so that of what takes hundreds an element
-each thread has fewer: dropout of 137344 f16 by a counter, 280 an element, takes 1.57 us in 8 warps
-of a tile of 1024, 1.94 in 4 (H200). Of gelu and its like, 30 at most, it is never the limit."""
+each thread has fewer; the second where a multiprocessor has more than `SOME` programs, whose
+threads share more of what they do for several elements. Dropout by a counter, 280 an element, in 8
+and in 4 warps of a tile of 1024: 137344 f16 1.55 and 1.91 us, 584128 3.84 and 3.16, 2 million 6.98
+and 7.18, 9 million 28.2 and 26.3 (H200). Of gelu and its like, 30 at most, it is no limit."""
 ALONE_PER_THREAD = 8
 """Elements of a thread at most where no threads meet and they come one by one. The stencil of 3 x 3
 bytes, 3 x 938 x 1370 in tiles of 16 x 64: 10.5 us in 4 warps, in tiles of 64 x 64 with twice as
@@ -79,6 +82,10 @@ wait for each other, and for their addresses. Pooling in tiles of 512, nine gath
 element: 6 planes of 71 x 95 take 0.95 us in 8 warps for 1.45 in 4 and 2.00 in 2, 120 of 37 x 163
 2.83 for 3.27 and 3.96, 3419 of 35 x 23 13.3 for 12.7 and 12.4; of f32 263 of 161 x 81 6.2 for 6.9
 in 4; four gathers an element 20.1 for 19.4 and 21.0 (2048 planes of 112 x 112, H200)."""
+GATHERED_OF_FEW, GATHERING_OF_FEW = 8, 8
+"""The same of launches that are not crowded, in so many warps at most. Four gathers an element in
+tiles of 512: 292 planes of 108 x 67 bf16 take 2.9 us in 8 warps, 3.75 in four, 700 of 60 x 60 f16
+3.2 and 3.9 (H200)."""
 LEAST_PARTS = 4
 """Loads of parts of a tile, as what belongs to columns, that are as many as those of whole ones: a
 thread loads its columns' once for several rows, `SPREAD_BYTES_PER_THREAD` of them. Filters of four
@@ -173,8 +180,8 @@ def elementwise(program: ProgramFacts, lanes: int) -> Wanted | None:
         if sum(elements == 1 for elements in once) >= NUMBERS:
             each = NARROW_BYTES_PER_THREAD
     wanted = spread(program, program.bytes, each, lanes, "elementwise")
-    busy = program.results.slots // (ELEMENTWISE_SLOTS_PER_THREAD * lanes)
-    busy = max(busy, power_below(program.gathered // (GATHERED_PER_THREAD * lanes)))
+    slots = ELEMENTWISE_SLOTS_PER_THREAD[program.crowd > SOME]
+    busy = max(program.results.slots // (slots * lanes), _gathering(program, lanes))
     words = program.words
     for loaded, most in ((words.alone, ALONE_PER_THREAD), (words.apart, APART_PER_THREAD)):
         busy = max(busy, power_above(-(-loaded // (most * lanes))))
@@ -183,6 +190,15 @@ def elementwise(program: ProgramFacts, lanes: int) -> Wanted | None:
         is_short = program.results.slots <= SLOTS_PER_THREAD * lanes
         warps = 1 if is_short and program.elements <= PACKED_PER_THREAD * lanes else warps
     return _held(program, wanted._replace(warps=warps), lanes)
+
+
+def _gathering(program: ProgramFacts, lanes: int) -> int:
+    """The warps that gathers want."""
+    warps = power_below(program.gathered // (GATHERED_PER_THREAD * lanes))
+    if program.is_crowded:
+        return warps
+    of_few = power_below(program.gathered // (GATHERED_OF_FEW * lanes))
+    return max(warps, min(GATHERING_OF_FEW, of_few))
 
 
 def reduces_parts(program: ProgramFacts, lanes: int) -> Wanted | None:
