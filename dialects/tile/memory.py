@@ -340,6 +340,11 @@ class AtomicRmwOp(Atomic, name="atomic_rmw"):
     def infer_types(cls, value: Any, dst: Any, mask: Any, indices: Any, **_: Any) -> list[ir.Type]:
         return [value.type]
 
+    @property
+    def gives_old(self) -> bool:
+        """Whether anybody wants the old values."""
+        return next(iter(self.old.uses), None) is not None
+
     def check(self) -> str | None:
         if not KINDS[self.kind](element(self.value)):
             return f"kind '{self.kind}' does not apply to {element(self.value)}"

@@ -19,18 +19,13 @@ WORD_ELEMENTS = 2
 """Elements of 16 bits that a word has, which one instruction adds."""
 
 
-def is_read(op: AtomicRmwOp) -> bool:
-    """Whether anybody wants the old values of an atomic."""
-    return next(iter(op.old.uses), None) is not None
-
-
 def most_added(op: ArrayOp, context: PassContext) -> int:
     """Elements that one instruction of the target adds to memory; 1 if `op` adds no floats, or if
     somebody wants an old value, which pairs and vectors do not give here."""
     if not isinstance(op, AtomicRmwOp) or op.kind != "addf":
         return 1
     name, target = str(element(op.value)), context.target
-    if name not in ("f16", "bf16", "f32") or is_read(op):
+    if name not in ("f16", "bf16", "f32") or op.gives_old:
         return 1
     if target.supports(Feature.VECTOR_REDUCTIONS) and context.ptx_version >= VECTORS:
         return VECTOR_BYTES // byte_width(element(op.value))

@@ -19,7 +19,6 @@ from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.op import TileOp
 from tilec.dialects.types import byte_width, element, is_tile, shape
 from tilec.hardware.layout import Layout
-from tilec.passes.analysis.vector_additions import is_read
 from tilec.passes.rewriting.loops import carried_by, inits_of, terminator, yielded_by
 from tilec.passes.rewriting.walk import blocks_in, is_of
 from tilec.records import dataclass
@@ -134,7 +133,7 @@ def is_apart(op: ir.Operation) -> bool:
     """Whether an op is a scatter, or an update whose old values nobody reads, of which mask and
     indices can be made anew in any layout. What it stores may then lie otherwise, converted, while
     they stay."""
-    updates = is_of(op, tile.AtomicRmwOp) and not is_read(op.opview)
+    updates = is_of(op, tile.AtomicRmwOp) and not op.opview.gives_old
     if not updates and not is_of(op, tile.ScatterOp):
         return False
     return all(map(_is_made_anew, (op.opview.mask, *op.opview.indices)))

@@ -38,7 +38,7 @@ from tilec.dialects.types import bit_width, byte_width, element
 from tilec.hardware.sizes import WORD_BITS
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.index_runs import index_run
-from tilec.passes.analysis.vector_additions import WORD_ELEMENTS, is_read, most_added
+from tilec.passes.analysis.vector_additions import WORD_ELEMENTS, most_added
 from tilec.passes.layouts.runs import register_run
 from tilec.passes.lower_to_nvvm.access import braced, inline_asm, pack, storage_bits, unpack
 from tilec.passes.lower_to_nvvm.indexed import Elements
@@ -148,7 +148,7 @@ def _ordered(op: tile.AtomicRmwOp | tile.AtomicCasOp, memory: Memory) -> Iterato
 def _reduces(op: tile.AtomicRmwOp) -> bool:
     """Whether nobody wants the old value, so that `red` will do: which reads nothing, as the fence
     behind an acquire wants (PTX ISA 9.0, "Operation Types")."""
-    return not is_read(op) and op.order in ("relaxed", "release") and op.kind != "exchange"
+    return not op.gives_old and op.order in ("relaxed", "release") and op.kind != "exchange"
 
 
 def _vector_width(op: tile.AtomicRmwOp, state: Lowering) -> int:
