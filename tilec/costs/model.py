@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import ceil
 
+from tilec.costs.dram import read_again, unevenness
 from tilec.costs.machine import Machine
 from tilec.costs.parts import gather_us
 from tilec.costs.rates import Rates
@@ -88,9 +89,9 @@ def predict(work: Work, machine: Machine) -> Prediction:
     rate = machine.memory_gb_per_s * 1e3 * rates.dram_efficiency * active
     moved = work.array_bytes + (rates.torn - 1) * work.torn_bytes
     moved += (rates.written - 1) * work.written_bytes
-    moved += _read_again(work, occupancy, machine)
+    moved += read_again(work, occupancy, machine)
     memory = moved / (rate * (1 if work.has_engine else rates.dram_threads))
-    memory *= _unevenness(work, occupancy, machine)
+    memory *= unevenness(work, occupancy, machine)
     memory *= 1 + (rates.short_pieces * LINE_BYTES / work.piece_bytes if work.piece_bytes else 0)
     us = max(busy, memory) + rates.unhidden * min(busy, memory)
     if memory > busy:
@@ -100,14 +101,6 @@ def predict(work: Work, machine: Machine) -> Prediction:
     return Prediction(
         us + _launch(work, shared, machine), occupancy, waves, shared, registers, bound
     )
-
-
-def _read_again(work: Work, occupancy: int, machine: Machine) -> float:
-    """Bytes that programs read in another loop before, and L2 does not hold any more: those of all
-    programs at once have to fit."""
-    at_once = min(work.programs, occupancy * machine.multiprocessors) * work.again_bytes
-    kept = machine.rates.kept * machine.l2_bytes
-    return work.programs * work.again_bytes * min(1.0, max(0.0, at_once / kept - 1))
 
 
 def _slots(loop: LoopWork, work: Work, panels: int, target: Target) -> tuple[int, int]:
@@ -139,23 +132,6 @@ def _launch(work: Work, shared: int, machine: Machine) -> float:
         return rates.launch
     is_beside = 2 * work.programs <= machine.multiprocessors
     return rates.launch - rates.hidden_launch - (rates.hidden_beside if is_beside else 0)
-
-
-def _unevenness(work: Work, occupancy: int, machine: Machine) -> float:
-    """How much longer DRAM needs because multiprocessors without a CTA are among others: in the
-    last round, or in the only one."""
-    all_of_them = machine.multiprocessors
-    idle = -work.programs % all_of_them
-    if not work.has_engine or all_of_them < work.programs <= occupancy * all_of_them:
-        return 1.0
-    rates = machine.rates
-    uneven = rates.uneven / max(work.cluster, work.parts)
-    if work.programs > all_of_them:
-        return 1 + uneven * idle / (2 * work.programs)
-    is_even = work.cluster >= rates.even_cluster and rates.evenly_idle * idle <= all_of_them
-    if is_even or 2 * idle >= all_of_them:
-        return 1.0
-    return 1 + uneven * 2 * idle / all_of_them
 
 
 def stages_of(

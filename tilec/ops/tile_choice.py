@@ -44,8 +44,8 @@ WIDE_ROWS = (64, 128, 256)
 of them."""
 WIDE_COLUMNS = (8, 16, 32, 40, 48, 56, *range(64, 257, 16))
 """Of tiles that warpgroups multiply: between powers of two, so that some number of tiles comes
-close below the number of multiprocessors; those below 64 for few rows (e4m3 112 x 3088 x 12016 18.6
-us in 64 x 56, 20.4 in the best of others, 2544 x 208 x 8608 14.8 and 16.2; H200)."""
+close below that of multiprocessors; below 64 for few rows (e4m3 112 x 3088 x 12016: 20.4 us
+without, 18.6 with them; H200)."""
 MOST_ELEMENTS = 128 * 256
 """Of a tile: 128 accumulators for each thread of two warpgroups."""
 SLIMNESS = 4
@@ -80,8 +80,7 @@ PARTS_GAIN = 1.05
 """Times as fast as without must a product be with such parts, by prediction: below that, short
 products lost by them (48 x 64 x 896, H200)."""
 CLUSTER_GAIN = 1.02
-"""Times as fast as CTAs by themselves must clusters be by prediction that load together: of 165
-products in three tiles and more the one taken was then nearest to the fastest, of 1 to 1.05."""
+"""Times as fast as others must clusters be by prediction: nearest the fastest so (165 products)."""
 TURN_COLUMNS = (192,)
 """Of `USUAL_SIDE` rows by a warpgroup while another stores; narrower ones were slower."""
 TURN_STEPS = 4
@@ -253,8 +252,7 @@ def preference(choice: TileChoice) -> tuple[float, ...]:
     must shorten by `PARTS_GAIN`, those of the last round alone by `TAIL_GAIN`, clusters by
     `CLUSTER_GAIN`, and where that is the same, those of the product itself before those of the
     transposed one, those without a cluster, smaller tiles, deeper ones, fewer rows."""
-    is_shared = choice.cluster != ALONE
-    size = choice.rows * choice.columns
+    is_shared, size = choice.cluster != ALONE, choice.rows * choice.columns
     us = choice.us * (PARTS_GAIN if choice.parts > 1 else TAIL_GAIN if choice.tail > 1 else 1)
     us *= CLUSTER_GAIN if is_shared else 1
     return us, choice.is_transposed, is_shared, size, -choice.depth, choice.rows
@@ -383,9 +381,8 @@ def _summed(
     product: Product, tile: tuple[int, int, int], is_transposed: bool, machine: Machine
 ) -> Iterator[TileChoice]:
     """Yields a tile with k summed in parts by the CTAs of clusters, all of which run at once, maybe
-    several on a multiprocessor (impossible else): two steps or more each, or about one, of loops
-    without a pipeline, which wait for memory in each (bf16 7 x 49 x 371: 2.2 us in 8 parts of 64,
-    5.3 whole in steps of 128, H200)."""
+    several on a multiprocessor (impossible else): two steps or more each, or about one of loops
+    without a pipeline, which wait in each (bf16 7 x 49 x 371: 2.2 us in 8 parts for 5.3, H200)."""
     if product.keeps_sums or not machine.target.sums_in_clusters:
         return
     work = work_of(product, tile, 1, ALONE, machine)
