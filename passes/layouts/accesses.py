@@ -45,6 +45,13 @@ class Access:
         """The bytes of all elements."""
         return prod(self.shape) * self.element_bytes
 
+    @property
+    def weight(self) -> int:
+        """The bytes that its layout matters for, scaled by loop depth: none where memory says the
+        places, which all layouts serve alike."""
+        is_anywhere = self.is_indexed and self.contiguous is None and self.strided is None
+        return 0 if is_anywhere else self.bytes * self.depth
+
     def cost(self, layout: Layout) -> int:
         """The traffic that the access causes in `layout`, in bytes, scaled by loop depth."""
         apart = self.strided is not None

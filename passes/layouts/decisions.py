@@ -113,7 +113,10 @@ def decide_layouts(
 def _gather_work(
     components: Components, ops: list[ir.Operation], accesses: list[Access]
 ) -> dict[int, _Work]:
-    """Gathers the work of each component, by the component's `id`: components no longer change."""
+    """Gathers the work of each component, by the component's `id`: components no longer change.
+
+    What goes anywhere for all anybody knows weighs nothing: it lies as its neighbours want it.
+    """
     work = {id(component): _Work() for component in components.all()}
 
     def of(value: ir.Value) -> _Work:
@@ -121,7 +124,7 @@ def _gather_work(
 
     for access in accesses:
         of(access.value).accesses.append(access)
-        components.of(access.value).weight += access.bytes * access.depth
+        components.of(access.value).weight += access.weight
     for link in links(ops):
         of(link.value).links.append(link)
     for op in ops:

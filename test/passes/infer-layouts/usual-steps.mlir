@@ -60,3 +60,21 @@ func.func @strides(%w: memref<?x?xbf16, strided<[?, ?]>> {tile.facts = {align = 
   "tile.store"(%x, %out, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (tensor<32x64xbf16>, memref<?x?xbf16, strided<[?, ?]>>, index, index) -> ()
   return
 }
+
+// Places that memory says lie anywhere: lanes lie as the store wants it, 16 bytes each, behind the reshape, too.
+// CHECK-LABEL: @anywhere
+// CHECK: "tile.gather"{{.*}} -> tensor<16x64xf32, #gpu_tile.layout<"T(8,16):(8@1,1@0) V(8):(1@1)">>
+// CHECK-NOT: convert_layout
+func.func @anywhere(%codes: memref<?xi8, strided<[1]>> {tile.facts = {align = 16 : i32, sizes = array<i32: 16>, strides = array<i32: 1>}}, %table: memref<16xf32, strided<[1]>>, %out: memref<?xbf16, strided<[1]>> {tile.facts = {align = 16 : i32, sizes = array<i32: 16>, strides = array<i32: 1>}}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %all = arith.constant dense<true> : tensor<16x64xi1>
+  %zero = arith.constant dense<0.0> : tensor<16x64xf32>
+  %code = "tile.load"(%codes, %c0) {dims = array<i32: 0>, padding = 0 : i8, options = {}} : (memref<?xi8, strided<[1]>>, index) -> tensor<1024xi8>
+  %rows = "tile.reshape"(%code) : (tensor<1024xi8>) -> tensor<16x64xi8>
+  %at = arith.extui %rows : tensor<16x64xi8> to tensor<16x64xi32>
+  %got = "tile.gather"(%table, %all, %zero, %at) {options = {}} : (memref<16xf32, strided<[1]>>, tensor<16x64xi1>, tensor<16x64xf32>, tensor<16x64xi32>) -> tensor<16x64xf32>
+  %flat = "tile.reshape"(%got) : (tensor<16x64xf32>) -> tensor<1024xf32>
+  %y = arith.truncf %flat : tensor<1024xf32> to tensor<1024xbf16>
+  "tile.store"(%y, %out, %c0) {dims = array<i32: 0>, options = {}} : (tensor<1024xbf16>, memref<?xbf16, strided<[1]>>, index) -> ()
+  return
+}
