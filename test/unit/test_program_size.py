@@ -335,6 +335,33 @@ def test_warps_of_rows_by_number(by_number: int, warps: int) -> None:
     assert compiled.threads == 32 * warps
 
 
+@tilec.kernel(grid=lambda x: x.shape[0])
+def running_logsumexp(x: tl.array, y: tl.array, B: tl.const):
+    """Of rows in tiles of B: each step of the scan takes two exponentials."""
+    row, high = tl.program_id(0), -1e30
+    for n in tl.range(0, x.shape[1], B):
+        v = tl.load(x, (row, n), B, padding=-1e30)
+        m, s = tl.associative_scan(
+            (v, tl.full((B,), 1.0, tl.f32)),
+            0,
+            lambda a, p, b, q: (
+                tl.maximum(a, b),
+                p * tl.exp(a - tl.maximum(a, b)) + q * tl.exp(b - tl.maximum(a, b)),
+            ),
+        )
+        top = tl.maximum(m, high)
+        logs = top + tl.log(s * tl.exp(m - top) + tl.exp(high - top))
+        tl.store(y, (row, n), logs)
+        high = tl.max(logs)
+
+
+@pytest.mark.parametrize(("elements", "warps"), [(512, 2), (1024, 4), (2048, 8)])
+def test_warps_of_costly_scans_in_a_loop(elements: int, warps: int) -> None:
+    specs = [f"{name}:f32[?,?:4;?:4,1]" for name in ("x", "y")]
+    compiled = running_logsumexp.compile(specs, {"B": elements}, target="sm_90a")
+    assert compiled.threads == 32 * warps
+
+
 @tilec.kernel(grid=(1,))
 def multiplied(x: tl.array, y: tl.array, out: tl.array, N: tl.const):
     """16 rows by N columns."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilec.compile.program_facts import ProgramFacts
-from tilec.compile.warp_rules import Rule, Wanted, spread
+from tilec.compile.warp_rules import Rule, Wanted, costly_steps, spread
 
 CARRIED_PER_THREAD, CARRIED_MORE = 4, 4
 """Elements a thread of a tile that a loop carries, where it has at least the second times as many
@@ -80,7 +80,7 @@ def meets_in_each(program: ProgramFacts, lanes: int) -> Wanted | None:
     warps = most // (WAITED_PER_THREAD * lanes)
     if program.is_crowded and program.reductions.held < most:
         warps = max(min(2, warps), -(-most // (CROWDED_PER_THREAD * lanes)))
-    return Wanted(warps, why)
+    return Wanted(max(warps, costly_steps(program, lanes)), why)
 
 
 def computes_and_meets(program: ProgramFacts, lanes: int) -> Wanted | None:

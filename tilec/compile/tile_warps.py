@@ -6,7 +6,7 @@ from __future__ import annotations
 from math import prod
 
 from tilec.compile.program_facts import ProgramFacts
-from tilec.compile.warp_rules import Rule, Wanted, size_of, spread
+from tilec.compile.warp_rules import COSTLY_SLOTS, Rule, Wanted, costly_steps, size_of, spread
 from tilec.hardware.powers import power_above, power_below
 from tilec.passes.demands.kernels import SOME
 
@@ -124,11 +124,6 @@ warps, 32.6 in one, 3863 of 1721 f32 14.9 in 8, 15.8 in four, 300 of 4096 4.2 an
 80.6 in four, 81.6 in two, 9908 of 11499 f32 225 in 8, 224 in four, 4096 of 16384 131.8 in 16, 132.4
 in 8. Elements that are several numbers count as often: sums of segments, with flags, of 2675 rows
 of 3000 f32 take 19.6 us in 8 warps, 28.3 in 4, of 927 of 1024 3.5 in 8, 4.3 in 4 (H200)."""
-COSTLY_SLOTS, COSTLY_PER_THREAD = 16, 8
-"""Instructions of a step of a scan, from which on a thread has so many elements at most where there
-are few programs: it takes one step after the other. Running logarithms of sums, 322 rows of 1024
-f32, take 3.9 us in 4 warps, 5.8 in two, 4.7 in 8; 107 of 4096 5.8 in 16, 6.5 in 8, 10.6 in four;
-but 3000 of 1024 15.6 in one, 17.2 in two and 18.0 in four (H200)."""
 SCALED_WARPS = 16
 """Of a row of more than the first of MANY_ELEMENTS that is loaded with others as long, as what it
 is scaled with: in 8 warps RMS norms of 64 to 938 rows of 8192 and 16384 bf16 took 1.02 to 1.27
@@ -260,9 +255,7 @@ def rows(program: ProgramFacts, lanes: int) -> Wanted:
     each = BYTES_PER_THREAD * (SCANNED if scans and is_dear else 1) << doubled
     bytes_ = program.bytes * max(1, scans)
     wanted = spread(program, bytes_, each, lanes, f"{program.bytes} bytes")
-    if program.reductions.scan_slots >= COSTLY_SLOTS and not program.is_crowded:
-        steps = program.elements // (COSTLY_PER_THREAD * lanes)
-        wanted = wanted._replace(warps=max(wanted.warps, steps))
+    wanted = wanted._replace(warps=max(wanted.warps, costly_steps(program, lanes)))
     if program.elements > MANY_ELEMENTS[0] and program.rows_loaded > 1:
         more = min(2 * wanted.warps, SCALED_WARPS)
         if more == SCALED_WARPS and not program.is_crowded:
