@@ -29,7 +29,12 @@ def count_distinct(x: tl.array, y: tl.array, B: tl.const = tl.auto):
 
 @tilec.kernel(grid=lambda x, BY, BX: (tl.cdiv(x.shape[2], BX), tl.cdiv(x.shape[1], BY), x.shape[0]))
 def seven_points(
-    x: tl.array, y: tl.array, middle: float, side: float, BY: tl.const = 8, BX: tl.const = 128
+    x: tl.array,
+    y: tl.array,
+    middle: float,
+    side: float,
+    BY: tl.const = tl.auto,
+    BX: tl.const = tl.auto,
 ):
     """A step of the 7-point stencil, zeros around the volume."""
     i, j, k = tl.program_id(2), tl.program_id(1) * BY, tl.program_id(0) * BX
@@ -40,7 +45,7 @@ def seven_points(
 
 
 @tilec.kernel(grid=lambda x, BY, BX: (tl.cdiv(x.shape[1], BX), tl.cdiv(x.shape[0], BY)))
-def life(x: tl.array, y: tl.array, BY: tl.const = 8, BX: tl.const = 256):
+def life(x: tl.array, y: tl.array, BY: tl.const = tl.auto, BX: tl.const = tl.auto):
     """A generation of Conway's game of life on a torus of bytes."""
     j = tl.program_id(1) * BY + tl.arange(BY)[:, None]
     k = tl.program_id(0) * BX + tl.arange(BX)[None, :]
@@ -55,7 +60,7 @@ def life(x: tl.array, y: tl.array, BY: tl.const = 8, BX: tl.const = 256):
 
 
 @tilec.kernel(grid=lambda x, BY, BX: (tl.cdiv(x.shape[2], BX), tl.cdiv(x.shape[1], BY), x.shape[0]))
-def blur(x: tl.array, taps: tl.array, y: tl.array, BY: tl.const = 8, BX: tl.const = 128):
+def blur(x: tl.array, taps: tl.array, y: tl.array, BY: tl.const = tl.auto, BX: tl.const = tl.auto):
     """A 5 x 5 filter of planes, zeros around them."""
     p, j, k = tl.program_id(2), tl.program_id(1) * BY, tl.program_id(0) * BX
     total = tl.zeros((BY, BX), tl.f32)
@@ -67,7 +72,7 @@ def blur(x: tl.array, taps: tl.array, y: tl.array, BY: tl.const = 8, BX: tl.cons
 
 
 @tilec.kernel(grid=lambda x, BY, BX: (tl.cdiv(x.shape[2], BX), tl.cdiv(x.shape[1], BY), x.shape[0]))
-def dilate(x: tl.array, y: tl.array, BY: tl.const = 8, BX: tl.const = 256):
+def dilate(x: tl.array, y: tl.array, BY: tl.const = tl.auto, BX: tl.const = tl.auto):
     """The greatest of 3 x 3 bytes."""
     p, j, k = tl.program_id(2), tl.program_id(1) * BY, tl.program_id(0) * BX
     high = tl.zeros((BY, BX), x.dtype)
@@ -78,7 +83,7 @@ def dilate(x: tl.array, y: tl.array, BY: tl.const = 8, BX: tl.const = 256):
 
 
 @tilec.kernel(grid=lambda y, BX: (tl.cdiv(y.shape[2], BX), y.shape[1], y.shape[0]))
-def resize(x: tl.array, y: tl.array, BX: tl.const = 256):
+def resize(x: tl.array, y: tl.array, BX: tl.const = tl.auto):
     """Planes of another size, bilinear, as torch's with align_corners=False."""
     p, j, k = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BX + tl.arange(BX)
     down = tl.cast(x.shape[1], tl.f32) / tl.cast(y.shape[1], tl.f32)
@@ -178,7 +183,12 @@ def hash_words(x: tl.array, y: tl.array, seed: tl.u32, B: tl.const = 1024):
 
 @tilec.kernel(grid=lambda x, BM: tl.cdiv(x.shape[1], BM))
 def pull(
-    x: tl.array, mass: tl.array, f: tl.array, eps: float, BM: tl.const = 64, BN: tl.const = 64
+    x: tl.array,
+    mass: tl.array,
+    f: tl.array,
+    eps: float,
+    BM: tl.const = tl.auto,
+    BN: tl.const = tl.auto,
 ):
     """Gravity among bodies: x and f (3, bodies)."""
     m = tl.program_id(0) * BM

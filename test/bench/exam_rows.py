@@ -59,7 +59,9 @@ def focal_loss(x: tl.array, labels: tl.array, y: tl.array, alpha: float, B: tl.c
 
 
 @tilec.kernel(grid=lambda dx: dx.shape[0])
-def distil_slope(student: tl.array, teacher: tl.array, dx: tl.array, T: float, B: tl.const = 2048):
+def distil_slope(
+    student: tl.array, teacher: tl.array, dx: tl.array, T: float, B: tl.const = tl.auto
+):
     """dx = (softmax(student / T) - softmax(teacher / T)) / T."""
     row = tl.program_id(0)
     ms, mt, ss, st = -tl.inf, -tl.inf, 0.0, 0.0
@@ -79,7 +81,7 @@ def distil_slope(student: tl.array, teacher: tl.array, dx: tl.array, T: float, B
 
 @tilec.kernel(grid=_rows)
 def min_p_sample(
-    x: tl.array, noise: tl.array, y: tl.array, heat: float, least: float, B: tl.const = 2048
+    x: tl.array, noise: tl.array, y: tl.array, heat: float, least: float, B: tl.const = tl.auto
 ):
     """The place of the largest x / heat - log(-log(noise)) where softmax(x) >= least of its
     greatest."""
@@ -117,7 +119,7 @@ def route_tokens(
 
 
 @tilec.kernel(grid=_rows)
-def running_logsumexp(x: tl.array, y: tl.array, B: tl.const = 1024):
+def running_logsumexp(x: tl.array, y: tl.array, B: tl.const = tl.auto):
     """y[i] = log of the sum of exp(x[j]), j <= i."""
     row, high, total = tl.program_id(0), -1e30, 0.0
     for n in tl.range(0, x.shape[1], B):

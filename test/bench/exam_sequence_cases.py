@@ -330,7 +330,7 @@ SHORT = Kind(
     ours(kernels.short_convolution, "x w bias y"),
     lambda t, s, c: theirs(
         rivals.short_convolution, "x w bias y n c",
-        lambda s, c: (cdiv(s["c"], c["BC"]), cdiv(s["n"], c["BT"]), s["b"]),
+        lambda s, c: (cdiv(s["c"], c["BC"]), cdiv(s["n"], c["BT"]), s["b"]), TAPS=4,
     )(t, {**s, "c": s["k"]}, c),
     lambda s: each(BT=(16, 32, 32, 64, 8), BC=(64, 64, 128, 64, 256), num_warps=(2, 4, 4, 4, 4)),
     _filtered,

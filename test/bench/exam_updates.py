@@ -66,7 +66,7 @@ def adamw_rounded(
 @tilec.kernel(grid=lambda w: w.shape[0])
 def factored_step(
     w: tl.array, g: tl.array, of_row: tl.array, of_column: tl.array, rate: float, mean: float,
-    B: tl.const = 2048,
+    B: tl.const = tl.auto,
 ):  # fmt: skip
     """w -= rate g / sqrt(of_row of_column / mean), as Adafactor does."""
     row = tl.program_id(0)

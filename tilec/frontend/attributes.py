@@ -89,6 +89,10 @@ def evaluate_attribute(frame: Frame, node: ast.Attribute) -> Any:
         return getattr(owner, name)
     if isinstance(owner, DType) and name in _OF_A_DTYPE:
         return getattr(owner, name)
+    return _method_of_constant(owner, name)
+
+
+def _method_of_constant(owner: Any, name: str) -> Any:
     methods = next((OF_CONSTANTS[t] for t in OF_CONSTANTS if isinstance(owner, t)), ())
     if name in methods:
         return getattr(owner, name)
