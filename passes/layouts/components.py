@@ -130,13 +130,26 @@ def equal_layout_edges(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
 
 
 def is_apart(op: ir.Operation) -> bool:
-    """Whether an op is a scatter, or an update whose old values nobody reads, of which mask and
-    indices can be made anew in any layout. What it stores may then lie otherwise, converted, while
-    they stay."""
-    updates = is_of(op, tile.AtomicRmwOp) and not op.opview.gives_old
-    if not updates and not is_of(op, tile.ScatterOp):
+    """Whether an op is a scatter, or an update by sums of a product whose old values nobody reads,
+    and its mask and indices can be made anew in any layout. What it stores may then lie otherwise,
+    converted, while they stay."""
+    view = op.opview
+    if is_of(op, tile.AtomicRmwOp):
+        if view.gives_old or not _is_of_product(view.value):
+            return False
+    elif not is_of(op, tile.ScatterOp):
         return False
-    return all(map(_is_made_anew, (op.opview.mask, *op.opview.indices)))
+    return all(map(_is_made_anew, (view.mask, *view.indices)))
+
+
+def _is_of_product(value: ir.Value) -> bool:
+    """Whether a tile follows, element by element, from a product, or a loop's sum of such."""
+    op = defining_op(value)
+    if op is None or is_of(op, tile.DotOp):
+        return op is not None
+    if op.name == "scf.for":
+        return _is_of_product(yielded_by(op)[list(op.results).index(value)])
+    return is_elementwise(op) and any(map(_is_of_product, filter(is_tile, op.operands)))
 
 
 def _is_made_anew(value: ir.Value) -> bool:
