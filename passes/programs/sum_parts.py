@@ -15,7 +15,7 @@ from tilec.dialects.gpu_tile import ClusterSendOp, SlotOp
 from tilec.dialects.merges import Merge
 from tilec.dialects.tile import DotOp
 from tilec.dialects.types import bit_width, element, shape
-from tilec.hardware.sizes import PORTABLE_CTAS
+from tilec.hardware.part_meeting import MOST_READ_BYTES, Meeting
 from tilec.hardware.target import Feature, Target
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.demands.kernels import ctas_of, is_in_line, teams_of
@@ -24,15 +24,7 @@ from tilec.passes.programs.merges import merges_of
 from tilec.passes.rewriting.loops import carried_by, inits_of, trips_of, yielded_by
 from tilec.passes.rewriting.refusals import attempt
 from tilec.passes.rewriting.walk import find_ops, is_of, kernel_of
-from tilec.records import dataclass
 from tilec.terms.demands import PARTS, SUM_PARTS
-
-READ_BYTES = 64 << 10
-"""That the last of CTAs may read of sums that others left in memory before a larger cluster, which
-exchanges more of them, is worth more: a multiprocessor reads some 100 bytes a ns from L2, and a
-cluster takes a microsecond to meet. Not timed."""
-MOST_READ_BYTES = 4 << 20
-"""That it may read at all: the sums of 64 parts of 128 x 128 f32, which take 40 us."""
 
 
 def sum_parts_of(function: ir.Operation) -> int:
@@ -107,42 +99,6 @@ def _why_not_in_memory(function: ir.Operation, target: Target, parts: int) -> st
         f"the last of {parts} CTAs would read {meeting.read_bytes(parts)} bytes of the others' "
         f"sums, more than {MOST_READ_BYTES}"
     )
-
-
-@dataclass(frozen=True)
-class Meeting:
-    """How CTAs that sum parts of a kernel's loop may meet.
-
-    `clusters`: how many of them may be a cluster, which exchanges stripes of sums of `sum_bytes`.
-    `end_bytes`: of what each leaves in memory where it is no such.
-    """
-
-    clusters: tuple[int, ...]
-    sum_bytes: int
-    end_bytes: int
-
-    def together(self, parts: int) -> int:
-        """How many of so many CTAs are a cluster: all, if they can be; else so few that the last
-        one reads no more than `READ_BYTES` of what others left in memory, or as little as can
-        be."""
-        if parts in self.clusters:
-            return parts
-        few = [1, *(n for n in self.clusters if n <= PORTABLE_CTAS and parts % n == 0)]
-        short = [n for n in few if self._left(parts, n) <= READ_BYTES]
-        return short[0] if short else min(few, key=lambda n: self._left(parts, n))
-
-    def read_bytes(self, parts: int) -> int:
-        """What the CTA that comes last reads of all parts that meet in memory."""
-        together = self.together(parts)
-        return 0 if together == parts else self._left(parts, together)
-
-    def is_short(self, parts: int) -> bool:
-        """Whether that is little enough to wait for."""
-        return self.read_bytes(parts) <= MOST_READ_BYTES
-
-    def _left(self, parts: int, together: int) -> int:
-        each = self.sum_bytes // together if together > 1 else self.end_bytes
-        return each * (parts // together)
 
 
 def meeting_of(function: ir.Operation, target: Target) -> Meeting:

@@ -15,7 +15,9 @@ from test_split_sums import ranked
 
 import tilec
 import tilec.language as tl
+import tilec.ops
 from tilec.call.jit import Kernel
+from tilec.costs.dot_work import Memory
 from tilec.costs.machine import usual_machine
 from tilec.costs.model import predict
 from tilec.costs.parts import gather_us
@@ -23,6 +25,8 @@ from tilec.costs.work import LoopWork, Work
 from tilec.examples.running import poisoned
 from tilec.hardware.target import find_target
 from tilec.messages.diagnostics import CompileError
+from tilec.ops import product_launch
+from tilec.ops.tile_choice import TileChoice, choose_tiles
 from tilec.runtime.emulator import run_stream
 from tilec.runtime.emulator_device import EmulatorDevice
 
@@ -277,3 +281,31 @@ def test_the_last_cta_s_reading_is_predicted() -> None:
     both = replace(met, parts=8, groups=16, sums=(4096,))
     assert gather_us(both, machine) > gather_us(met, machine) + rates.gather
     assert "more than run at once" in predict(replace(met, programs=5000), machine).impossible
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_products_with_an_epilogue(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch of three, six tiles each, in 20 parts."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    monkeypatch.setenv("TILEC_DEVICE", "emulator:check")
+    choice = TileChoice(64, 32, 32, 1, 1.0, is_transposed=False, is_single=True, parts=20)
+    monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: choice)
+    rng = np.random.default_rng(20)
+    a, b, bias = (
+        rng.uniform(-1, 1, s).astype(np.float16) for s in ((3, 70, 900), (3, 900, 72), 72)
+    )
+    expected = np.maximum(a.astype(float) @ b.astype(float) + bias.astype(float), 0)
+    found = tilec.ops.matmul(a, b, bias=bias, activation="relu")
+    assert np.abs(found - expected).max() <= 2e-3 * np.abs(expected).max()
+
+
+def test_automatic_products_meet_in_memory_where_that_is_faster() -> None:
+    """A million numbers of k by one small tile, of which each byte is read once."""
+    machine = usual_machine(find_target("sm_90a"))
+    across = {"a": Memory(0, 128), "b": Memory(1, 128), "c": Memory(1, 32)}
+    long = choose_tiles(16, 16, 1_000_000, 1, tl.f16, "ieee", machine, **across)
+    short = choose_tiles(16, 16, 4000, 1, tl.f16, "ieee", machine, **across)
+    assert long is not None
+    assert short is not None
+    assert long.parts > 100
+    assert short.parts <= 16

@@ -17,11 +17,12 @@ from tilec.costs.kernel_work import ProgramWork
 from tilec.costs.launch_work import KernelWork, launch_work, ruled_sizes
 from tilec.costs.machine import Machine
 from tilec.costs.model import predict
+from tilec.costs.parts import parts_in_memory
 from tilec.costs.streams import programs_at_once, registers_of, stream_us
 from tilec.costs.work import ALONE, Way, Work
-from tilec.hardware.sizes import PORTABLE_CTAS, WARP_SIZE
+from tilec.hardware.sizes import WARP_SIZE
 from tilec.records import dataclass
-from tilec.terms.demands import MOST_PARTS, PARTS
+from tilec.terms.demands import PARTS
 
 CLUSTERS = ((2, 1), (1, 2))
 """Programs along the first axes of the grid that load together what they share."""
@@ -58,18 +59,14 @@ class Ranked:
 
 def parts_of(program: ProgramWork, arguments: Mapping[str, Any], machine: Machine) -> Iterable[int]:
     """In how many parts a program may be summed, as far as the author leaves that open: each a
-    cluster, and as many as fill all multiprocessors, or those that have clusters, once or twice,
-    and meet in memory."""
+    cluster, and others that meet in memory."""
     if program.parts is not None:
         return PARTS[:1]
     clusters = tuple(program.summed) or PARTS[:1]
     if program.meeting is None:
         return clusters
-    programs, every = prod(ruled_sizes(program, arguments) or ()), machine.multiprocessors
-    filled = (machine.clustered(PORTABLE_CTAS), every, 2 * every)
-    found = {min(MOST_PARTS, ctas // max(1, programs) // 4 * 4) for ctas in filled}
-    more = sorted(n for n in found if n > 1 and n not in program.summed)
-    return *clusters, *(n for n in more if program.meeting.is_short(n))
+    programs = prod(ruled_sizes(program, arguments) or ())
+    return *clusters, *parts_in_memory(programs, program.meeting, machine)
 
 
 def rank(

@@ -39,6 +39,7 @@ from tilec.dialects.types import bit_width, element, is_index, is_tile, shape
 from tilec.executable.grid import GridRule, compile_grid
 from tilec.executable.kernel import Parameter
 from tilec.hardware.mma_shapes import WGMMA_M
+from tilec.hardware.part_meeting import Meeting
 from tilec.hardware.sizes import WORD_BYTES
 from tilec.hardware.target import Target
 from tilec.passes.contract import PassContext, Report
@@ -47,7 +48,6 @@ from tilec.passes.dissolve_windows import dissolve_windows
 from tilec.passes.programs.program_relations import differ_in_length, program_axes
 from tilec.passes.programs.shared_loads import why_apart
 from tilec.passes.programs.sum_parts import (
-    Meeting,
     find_shared,
     find_sum,
     meeting_in_memory,

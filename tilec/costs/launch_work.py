@@ -19,9 +19,9 @@ from tilec.costs.scalar_values import Numbers, Point
 from tilec.costs.work import ALONE, LoopWork, Way, Work, in_stripes
 from tilec.executable.grid import Grid, check_grid
 from tilec.executable.kernel import Parameter
+from tilec.hardware.part_meeting import Meeting
 from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES, WARPGROUP_WARPS, WORD_BYTES
 from tilec.hardware.target import Target
-from tilec.passes.programs.sum_parts import Meeting
 from tilec.records import dataclass
 from tilec.runtime.array_list import ArrayList
 from tilec.runtime.arrays import ArrayView

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from tilec.costs.machine import Machine
 from tilec.costs.work import Work
+from tilec.hardware.part_meeting import Meeting
 from tilec.hardware.sizes import PORTABLE_CTAS
+from tilec.terms.demands import MOST_PARTS
+
+
+def parts_in_memory(programs: int, meeting: Meeting, machine: Machine) -> list[int]:
+    """In how many parts each of so many programs may be summed that are no cluster: as many as fill
+    all multiprocessors, or those that have clusters, once or twice."""
+    every = machine.multiprocessors
+    filled = (machine.clustered(PORTABLE_CTAS), every, 2 * every)
+    found = {min(MOST_PARTS, ctas // max(1, programs) // 4 * 4) for ctas in filled}
+    may_be = (n for n in found if n > 1 and n not in meeting.clusters)
+    return sorted(n for n in may_be if meeting.is_short(n))
 
 
 def gather_us(work: Work, machine: Machine) -> float:

@@ -20,6 +20,7 @@ from tilec.costs.model import predict, stages_of
 from tilec.costs.rates import Rates
 from tilec.costs.work import ALONE, SUM_BYTES, LoopWork, Stored, Unit, Way, Work, in_stripes
 from tilec.hardware.mma_shapes import MMA_M
+from tilec.hardware.part_meeting import Meeting
 from tilec.hardware.ring_stages import (
     MOST_COPIED,
     around_ring,
@@ -32,6 +33,7 @@ from tilec.hardware.ring_stages import (
 from tilec.hardware.sizes import SECTOR_BYTES, VECTOR_BYTES
 from tilec.hardware.target import Feature, Target
 from tilec.ops.product_facts import Product
+from tilec.terms.demands import PARTS
 from tilec.terms.tile_sizes import SMALL_SUMS, USUAL_SIDE
 
 MOST_WAITING = 2
@@ -56,7 +58,7 @@ def predicted(
 ) -> tuple[float, bool]:
     """Predicts how many microseconds a product takes, and whether all its programs run at once.
     Each program is run by as many CTAs as k is cut into `parts`."""
-    work = in_parts(work_of(product, tile, splits, cluster, machine, stages), parts)
+    work = in_parts(work_of(product, tile, splits, cluster, machine, stages), parts, machine)
     found = predict(work, machine)
     unit = work.loops[0].unit
     us = found.us
@@ -121,18 +123,32 @@ def work_of(
     )
 
 
-def in_parts(work: Work, parts: int) -> Work:
+def in_parts(work: Work, parts: int, machine: Machine) -> Work:
     """A launch with each program run by so many CTAs, each a part of the loop, and then a stripe of
     the tile (pass split-sums), whose threads store whole rows."""
     if parts == 1:
         return work
+    meeting = meeting_of(work, machine)
+    together = meeting.together(parts)
     loop, *rest = work.loops
     loop = replace(loop, trips=-(-loop.trips // parts))
-    stripes = (replace(in_stripes(one, parts), leaving_bytes=0) for one in rest)
-    sums = (work.accumulators,)
+    stripes = (replace(in_stripes(one, together), leaving_bytes=0) for one in rest)
     return replace(
-        work, programs=parts * work.programs, loops=(loop, *stripes), parts=parts, sums=sums
+        work,
+        programs=parts * work.programs,
+        loops=(loop, *stripes),
+        parts=together,
+        groups=parts // together,
+        left_bytes=meeting.read_bytes(parts),
+        sums=(work.accumulators,),
     )
+
+
+def meeting_of(work: Work, machine: Machine) -> Meeting:
+    """How CTAs meet that sum parts of a product's tile."""
+    most = machine.target.ctas_per_cluster if machine.target.sums_in_clusters else 1
+    sums = SUM_BYTES * work.accumulators
+    return Meeting(tuple(n for n in PARTS if 1 < n <= most), sums, sums)
 
 
 def filling_stages(work: Work, machine: Machine) -> int | None:

@@ -18,6 +18,7 @@ import tilec.language as tl
 from tilec.costs.dot_work import Memory, unit_of
 from tilec.costs.machine import Machine
 from tilec.costs.model import predict
+from tilec.costs.parts import parts_in_memory
 from tilec.costs.tail_model import predict_with_tail
 from tilec.costs.work import ALONE, Stored, Unit, Way
 from tilec.hardware.mma_shapes import PAIR
@@ -25,12 +26,11 @@ from tilec.hardware.sizes import SWIZZLE_BITS, SWIZZLED_ROWS
 from tilec.hardware.target import Target
 from tilec.ops.multiply_plan import KEPT
 from tilec.ops.product_facts import ROW_MAJOR, Product, product_of
-from tilec.ops.product_work import filling_stages, in_parts, predicted, work_of
+from tilec.ops.product_work import filling_stages, in_parts, meeting_of, predicted, work_of
 from tilec.ops.row_groups import rows_of_round
 from tilec.ops.tile_pairs import may_pair
 from tilec.ops.vector_choice import vector_tile, vector_us
 from tilec.records import dataclass
-from tilec.terms.demands import PARTS
 from tilec.terms.dtypes import DType
 from tilec.terms.tile_sizes import LEAST_DEEP_SLOTS, USUAL_SIDE
 
@@ -74,8 +74,6 @@ TAIL_PARTS = (2, 3, 4, 6, 8)
 """Of k in the last round: up to 8 paid (2048 x 2304 x 8192: 127 to 118 us,
 last-round-h200-2026-11-21.json)."""
 MOST_TAIL_PARTS = TAIL_PARTS[-1]
-CLUSTER_PARTS = PARTS[1:]
-"""Of k, each summed by a CTA of a cluster, as far as the target's clusters have as many."""
 PARTS_GAIN = 1.05
 """Times as fast as without must a product be with such parts, by prediction: below that, short
 products lost by them (48 x 64 x 896, H200)."""
@@ -107,7 +105,7 @@ class TileChoice:
     `tail`: in how many parts k of the tiles of the last round is summed (`tail_kernel`).
     `in_turn`: two sets of warps take the programs of a CTA in turn (`alternate-programs`).
     `stages`: of the loop along k, None for as many as there is room for.
-    `parts`: how many CTAs run each program, a cluster, which each sum a part of k (`split-sums`).
+    `parts`: how many CTAs run each program, which each sum a part of k (`split-sums`).
     `group`: how many rows of tiles programs go down before the next column, None for what the
     compiler takes. `is_vector`: of one column, multiplied by threads (`vector_kernel.py`).
     """
@@ -303,7 +301,7 @@ def _filling(choice: TileChoice, product: Product, machine: Machine) -> TileChoi
     depth, most = choice.depth, K_BYTES if by_engine else 0
     while depth == choice.depth or depth * product.width <= most:
         tile = choice.rows, choice.columns, depth
-        work = in_parts(work_of(product, tile, 1, ALONE, machine), choice.parts)
+        work = in_parts(work_of(product, tile, 1, ALONE, machine), choice.parts, machine)
         stages = filling_stages(work, machine)
         if stages is not None:
             us, _ = predicted(product, tile, 1, ALONE, machine, stages, choice.parts)
@@ -380,16 +378,18 @@ def _splits(
 def _summed(
     product: Product, tile: tuple[int, int, int], is_transposed: bool, machine: Machine
 ) -> Iterator[TileChoice]:
-    """Yields a tile with k summed in parts by the CTAs of clusters, all of which run at once, maybe
-    several on a multiprocessor (impossible else): two steps or more each, or about one of loops
-    without a pipeline, which wait in each (bf16 7 x 49 x 371: 2.2 us in 8 parts for 5.3, H200)."""
-    if product.keeps_sums or not machine.target.sums_in_clusters:
+    """Yields a tile with k summed in parts by CTAs, all at once, maybe several on a multiprocessor:
+    two steps each, or about one that waits (bf16 7 x 49 x 371: 2.2 us in 8 for 5.3, H200)."""
+    if product.keeps_sums:
         return
+    rows, columns, depth = tile
+    programs = tl.cdiv(product.m, rows) * tl.cdiv(product.n, columns) * product.batch
     work = work_of(product, tile, 1, ALONE, machine)
-    waits, steps = work.loops[0].way is Way.REGISTERS, product.k / tile[2]
-    for parts in (n for n in CLUSTER_PARTS if n <= machine.target.ctas_per_cluster):
+    waits, steps = work.loops[0].way is Way.REGISTERS, product.k / depth
+    meeting = meeting_of(work, machine)
+    for parts in [*meeting.clusters, *parts_in_memory(programs, meeting, machine)]:
         if 2 * parts <= steps or (waits and parts < 2 * steps):
-            us = predict(in_parts(work, parts), machine).us
+            us = predict(in_parts(work, parts, machine), machine).us
             one = TileChoice(*tile, 1, us, is_transposed, is_single=True, parts=parts)
             yield _filling(one, product, machine)
 
