@@ -85,10 +85,10 @@ def test_programs_are_checked_in_some_cases_of_a_table(monkeypatch: pytest.Monke
     cases = [case.nodeid for n in range(30) for case in table(f"a.py::test_{n}", 6, 4, 1)]
     note_places([case for n in range(30) for case in table(f"a.py::test_{n}", 6, 4, 1)])
     found = [name for name in cases if is_checked(name)]
-    assert len(found) == len(cases) // 3
+    assert len(cases) // 6 < len(found) < len(cases) // 4
     assert {int(name.split("-")[1][:-1]) for name in found[:8]} == {*range(4)}
     alone = [name for name in cases if name.endswith("[0-0]")]
-    assert 5 <= sum(map(is_checked, alone)) <= 15
+    assert 3 <= sum(map(is_checked, alone)) <= 9
     monkeypatch.setenv(WHOLE, "1")
     assert all(map(is_checked, cases))
 
