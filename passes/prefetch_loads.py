@@ -27,8 +27,9 @@ an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) take
    wait for loads with, and ptxas gives all of these the same one: whoever waits for the first tile
    of an iteration would wait for the last load as well (selective scans 161 us for 136 and 314 for
    262, a recurrence of 2048 channels 391 for 353, H200). What is left of the iterations is written
-   out behind its loads: a row of 6 steps is nothing but that. Where iterations only add up and
-   there are many programs, two are loaded at once (`OF_MANY`), or of large tiles. Of few programs
+   out behind its loads: a row of 6 steps is nothing but that. Where iterations only add up, or
+   hand nothing on, and there are many programs, two are loaded at once (`OF_MANY`), of sums large
+   tiles, too. Of few programs
    large tiles come ahead, too, and elements one by one (6.) more at once: a kernel for any number
    says up to how many another is faster (`suit_more`). Sums of 120000 rows of 56 f32 in 64 parts,
    tiles of 32 x 64, take 9.8 us for 28.5, over 25 images of 511 x 61 bf16 3.0 for 4.9 (H200).
@@ -80,6 +81,7 @@ from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.copies.iterations_ahead import (
     MOST_TIMES,
     OF_MANY,
+    carries,
     has_several_vectors,
     iterations_ahead,
     iterations_at_once,
@@ -128,9 +130,10 @@ SHORT_WORDS = 4
 sparse matrix, 60000 of 200, take 55.9 us in steps of 32, four at once, one by one 75.4, in steps of
 64 65.9 and 74.7; but of 416, two at once, 79.2 (H200)."""
 LEAST_REGISTERS, MOST_REGISTERS = 8, 32
-"""Of a computing role's thread, for what is under way: so many always, and so many where CTAs that
-share a multiprocessor leave its threads more than they hold (recurrences over chunks with decays on
-an H200, 32 for 8: 98 us for 142, 119 for 159, 194 for 219)."""
+"""Of a thread, the second where many programs' loops hand nothing on, and of a computing role's,
+for what is under way: so many always, and so many where CTAs that share a multiprocessor leave its
+threads more than they hold (recurrences over chunks with decays on an H200, 32 for 8: 98 us for
+142, 119 for 159, 194 for 219)."""
 
 
 @kernel_pass(
@@ -237,8 +240,12 @@ def _times(
 
 def _suits_many(found: AheadLoads, *, small: bool) -> bool:
     """Whether many programs had better load `OF_MANY` iterations at once."""
-    several = small and has_several_vectors(found)
-    return not several and not number_loads(found.loop) and only_adds(found.loop)
+    if number_loads(found.loop):
+        return False
+    if only_adds(found.loop):
+        return not (small and has_several_vectors(found))
+    few_words = OF_MANY * found.registers <= MOST_REGISTERS
+    return small and few_words and not carries(found.loop)
 
 
 def _is_short(found: AheadLoads, context: PassContext) -> bool:
