@@ -125,6 +125,16 @@ def change(w: Rows) -> None:
     w.line(f"tl.store({array.name}, (m, k), tl.clamp({old.name} + {w.tile().name}, -2, 2))")
 
 
+def keep(w: Rows) -> None:
+    """An array in place, several times over: each time reads what the last one has stored."""
+    if w.way == "bags" or not w.end.startswith("size"):
+        return
+    array, tile, turn = w.array("MK", w.wide, "out"), w.tile(), w.name("i")
+    with w.block(f"for {turn} in tl.range({w.rng.choice(('2', '5', f'size_{w.own.lower()}'))}):"):
+        old = w.let(f"tl.load({array.name}, (m, k), {w.shape('MK')})", "MK", w.wide)
+        w.line(f"tl.store({array.name}, (m, k), tl.clamp({tile.name} - {old.name}, -2, 2))")
+
+
 def add_atomically(w: Rows) -> None:
     """Sums of columns, or counts of numbers, of all programs."""
     tile = w.tile()
@@ -177,6 +187,7 @@ STEPS: list[tuple[Callable[[Rows], None], int]] = [
     (run_on, 2),
     (group, 1),
     (change, 1),
+    (keep, 1),
     (add_atomically, 2),
     (of_whole_rows, 3),
 ]
