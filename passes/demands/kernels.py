@@ -68,6 +68,8 @@ Stencils with rows of odd lengths: 4020 x 2753 f16, 42 a multiprocessor, 27.4 us
 351 bf16, 3, 5.6 for 5.2; diffusion of 37 x 149 x 25 f32, 1.4, 2.3 for 2.2 (H200)."""
 SOME = 2
 """Programs a multiprocessor, up to which each takes as long as the launch does."""
+SEVERAL = 5
+"""Programs a multiprocessor, up to which its schedulers have a warp or two of programs of one."""
 PROGRAMS_PER_SM = "tile.programs_per_sm"
 """Kernel attribute: programs a multiprocessor, rounded up, of the launches that it is compiled for;
 below 0, how many multiprocessors each program has; any number without it."""

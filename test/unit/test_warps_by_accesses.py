@@ -405,3 +405,51 @@ def test_what_a_thread_reduces_alone_shares_ctas_where_there_is_much(
     sizes = {"x": (2 * rows, 600), "y": (rows, 300)}
     kernel = halve_rows.compile(specs, {"B": 256}, target="sm_90a", sizes=sizes, at_most=True)
     assert kernel.programs_per_cta == programs
+
+
+@tilec.kernel(grid=lambda x: x.shape[0])
+def softmax_row(x: tl.array, y: tl.array, N: tl.const):
+    row = tl.program_id(0)
+    e = tl.load(x, (row, 0), N, padding=-tl.inf).to(tl.f32)
+    e = tl.exp(e - tl.max(e))
+    tl.store(y, (row, 0), (e / tl.sum(e)).to(y.dtype))
+
+
+@tilec.kernel(grid=lambda x: x.shape[0])
+def sum_row(x: tl.array, y: tl.array, N: tl.const):
+    row = tl.program_id(0)
+    tl.store(y, (row, 0), tl.sum(tl.load(x, (row, 0), N).to(tl.f32)).to(y.dtype))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "rows", "columns", "warps"),
+    [
+        (softmax_row, 600, 672, 2),  # 420 instructions for a warp
+        (softmax_row, 40, 672, 2),  # a multiprocessor and more for each
+        (softmax_row, 600, 1024, 4),
+        (softmax_row, 600, 296, 1),
+        (softmax_row, 1000, 672, 1),
+        (sum_row, 600, 672, 1),
+    ],
+)
+def test_more_warps_where_schedulers_have_one_or_two(
+    kernel: Any, rows: int, columns: int, warps: int
+) -> None:
+    """Up to five programs a multiprocessor, of those whose threads compute much."""
+    specs = [f"{name}:bf16[?,?:8;?:8,1]" for name in "xy"]
+    sizes = dict.fromkeys("xy", (rows, columns))
+    options = {"target": "sm_90a", "sizes": sizes, "at_most": True}
+    found = kernel.compile(specs, {"N": columns}, **options)
+    assert found.threads == 32 * warps * found.programs_per_cta
+
+
+def test_a_kernel_for_any_number_of_rows_says_that_few_want_another() -> None:
+    specs = [f"{name}:bf16[?,?:8;?:8,1]" for name in "xy"]
+    for kernel, columns, fewest in (
+        (softmax_row, 672, 6),
+        (softmax_row, 296, 0),
+        (sum_row, 672, 0),
+    ):
+        found = kernel.compile(specs, {"N": columns}, target="sm_90a")
+        assert found.threads == 32 * found.programs_per_cta
+        assert found.suits[0] == fewest

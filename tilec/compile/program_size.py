@@ -18,7 +18,7 @@ from tilec.compile.warp_rules import Rule
 from tilec.hardware.powers import power_below
 from tilec.hardware.target import Target
 from tilec.passes.contract import Report
-from tilec.passes.demands.kernels import MANY, SOME, suit_few
+from tilec.passes.demands.kernels import MANY, SEVERAL, SOME, suit_few, suit_more
 
 RULES: tuple[Rule, ...] = (meets_often, *IN_LOOPS, *AT_ONCE)
 """Of programs without products: the first that is for a program decides, the last is for all."""
@@ -38,19 +38,27 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
         warps, why = product_warps(program.products, program.reductions, target)
     else:
         warps, why = _by_rules(program, target.warp_size)
-        for most in (SOME, MANY):
-            if program.crowd <= most and warps != _warps_of_more(most, program, target.warp_size):
-                suit_few(function, most)
-                break
+        _suit_launches(function, program, warps, target.warp_size)
     report.add("warps", function, str(warps), why, num_warps=warps)
     return warps
 
 
-def _warps_of_more(most: int, program: ProgramFacts, lanes: int) -> int:
-    """The warps that launches of more than so many programs a multiprocessor want."""
-    crowded = copy(program)
-    crowded.crowd = most + 1
-    return _by_rules(crowded, lanes)[0]
+def _suit_launches(function: ir.Operation, program: ProgramFacts, warps: int, lanes: int) -> None:
+    """Says for which launches other warps than a kernel's are the best."""
+    for most in (SOME, MANY):
+        more = max(most, SEVERAL) + 1
+        if program.crowd <= most and warps != _warps_for(more, program, lanes):
+            suit_few(function, most)
+            break
+    if not program.crowd and warps != _warps_for(1, program, lanes):
+        suit_more(function, SEVERAL)
+
+
+def _warps_for(crowd: int, program: ProgramFacts, lanes: int) -> int:
+    """The warps that launches of so many programs a multiprocessor want."""
+    other = copy(program)
+    other.crowd = crowd
+    return _by_rules(other, lanes)[0]
 
 
 def _by_rules(program: ProgramFacts, lanes: int) -> tuple[int, str]:

@@ -8,7 +8,7 @@ from math import prod
 from tilec.compile.program_facts import ProgramFacts
 from tilec.compile.warp_rules import COSTLY_SLOTS, Rule, Wanted, costly_steps, size_of, spread
 from tilec.hardware.powers import power_above, power_below
-from tilec.passes.demands.kernels import SOME
+from tilec.passes.demands.kernels import SEVERAL, SOME
 
 MANY_MEETINGS = 6
 """Reductions of one tile, outside of loops, whose threads wait for each other more than they read:
@@ -138,6 +138,14 @@ FEW_PER_THREAD, MOST_OF_FEW = 16, 16
 """Elements of a thread at least, and warps at most, where launches have few programs, each with a
 multiprocessor to itself: cross-entropy of 142 rows of 5888 bf16 takes 3.8 us in 8 warps, in 4 and
 16 4.7 and 4.6 (H200)."""
+ISSUED_OF_SEVERAL, MOST_OF_SEVERAL = 150, 4
+"""Instructions of a thread at most, and warps for that at most, where elements of rows meet and
+launches have up to `SEVERAL` programs a multiprocessor: a scheduler with one or two warps waits for
+what each of their instructions gives. Norms of 558 sums of 672 bf16, to fp8, take 1.63 us in two
+warps, 1.65 in four, 2.52 in one; Hadamard's transform of 584 rows of 1024 1.76, 1.78 and 3.46;
+softmax of 132 rows of 672 1.17, 1.10 and 1.40, of 500 1.48, 1.42 and 1.54; but of 1000 2.50, 2.54
+and 2.14, as programs of one warp share CTAs, and of 500 of 300, 188 instructions, 1.28, 1.26 and
+1.16 (H200)."""
 COMPUTED_PER_THREAD = 64
 """Elements of the largest tile at most, where those in memory are smaller (an outer product): a
 quarter of the registers, of which an expression holds two or three tiles."""
@@ -157,7 +165,9 @@ def meets_often(program: ProgramFacts, lanes: int) -> Wanted | None:
     moves_much = program.exchanges.moved > MANY_MOVES * program.elements
     if warps == 1 and each == high and moves_much:
         warps = 2
-    return Wanted(warps, f"{size_of(program)}, whose threads meet often")
+    return _of_several(
+        program, Wanted(warps, f"{size_of(program)}, whose threads meet often"), lanes
+    )
 
 
 def elementwise(program: ProgramFacts, lanes: int) -> Wanted | None:
@@ -262,7 +272,15 @@ def rows(program: ProgramFacts, lanes: int) -> Wanted:
             wanted = wanted._replace(warps=max(wanted.warps, more))
     if program.packs_crowds and power_below(wanted.warps) == PACKED and _reduces_little(program):
         wanted = wanted._replace(warps=1)
-    return _held(program, wanted, lanes)
+    return _held(program, _of_several(program, wanted, lanes), lanes)
+
+
+def _of_several(program: ProgramFacts, wanted: Wanted, lanes: int) -> Wanted:
+    """More warps where launches have so few programs that schedulers wait for each instruction."""
+    if not program.crowd or program.crowd > SEVERAL:
+        return wanted
+    busy = min(MOST_OF_SEVERAL, program.results.slots // (ISSUED_OF_SEVERAL * lanes))
+    return wanted._replace(warps=max(wanted.warps, busy))
 
 
 def _reduces_little(program: ProgramFacts) -> bool:
