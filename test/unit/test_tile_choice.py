@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
+from math import isfinite, prod
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from tilec.hardware.target import find_target
 from tilec.ops import product_launch
 from tilec.ops.multiply_plan import KEPT
 from tilec.ops.product_facts import Product
-from tilec.ops.product_work import filling_stages, work_of
+from tilec.ops.product_work import filling_stages, in_parts, work_of
 from tilec.ops.tile_choice import (
     MOST_CTAS,
     MOST_SPLITS,
@@ -209,6 +209,28 @@ def test_a_box_that_lies_outside_costs_time() -> None:
     for n, k in ((4096, 4096), (14336, 4096)):
         assert tiles(1, n, k).is_transposed
         assert tiles(16, n, k).is_transposed
+
+
+def test_each_tile_is_as_wide_as_an_instruction() -> None:
+    """Of 8-bit integers none is 40 or 56 columns wide: such tiles are made of five of 8."""
+    for kind, width in (("i8", 1), ("f8", 1), ("bf16", 2)):
+        product = Product(3000, 40, 8192, 1, kind, width, Memory(1, 128), Memory(0, 128))
+        columns = {one.columns for one in tile_choices(product, HOPPER) if one.rows >= 64}
+        assert (40 in columns) == (kind != "i8")
+        assert 48 in columns or 40 in columns
+
+
+def test_parts_may_be_more_than_run_one_a_multiprocessor() -> None:
+    """84 tiles in four parts, several CTAs on a multiprocessor; never more than run at once."""
+    product = Product(5360, 16, 14928, 1, "f8", 1, Memory(1, 16), Memory(0, 16))
+    parts = [one for one in tile_choices(product, HOPPER) if one.parts > 1 and isfinite(one.us)]
+    many = [one for one in parts if programs_of(one, 5360, 16) * one.parts > 132]
+    assert many
+    for one in many:
+        tile = one.rows, one.columns, one.depth
+        turned = product.transposed() if one.is_transposed else product
+        work = in_parts(work_of(turned, tile, 1, ALONE, HOPPER, one.stages), one.parts)
+        assert work.programs <= predict(work, HOPPER).occupancy * HOPPER.clustered(one.parts)
 
 
 def test_a_long_k_over_few_tiles_is_split() -> None:

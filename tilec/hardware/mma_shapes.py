@@ -170,6 +170,11 @@ WGMMA_NS = range(8, WIDEST_N + 1, 8)
 _WGMMA_INTEGER_NS = (8, 16, 24, *range(32, 257, 16))
 
 
+def wgmma_ns(lhs: str) -> Sequence[int]:
+    """Lists how wide wgmma.mma_async of such an lhs may be (PTX ISA 9.0, "Matrix shape")."""
+    return _WGMMA_INTEGER_NS if lhs == "i8" else WGMMA_NS
+
+
 _ROWS = "T(4,8,4):({0}@1,1@0,16@0)", 8
 _PAIRED_ROWS = "T(4,2,2,2,2,2):({0}@1,2@0,16@0,4@0,8@0,32@0)", 1
 """Threads' first rows, and how far off the second is. Which rows of a tile an instruction's 64 are
@@ -183,7 +188,7 @@ def _wgmma_rows(n: int) -> tuple[MmaInstruction, ...]:
     """The warpgroup instructions that are `n` columns wide."""
     rows = []
     for (lhs, rhs, acc, tf32), paired in product(_WGMMA_TYPES, (False, True)):
-        if n not in (_WGMMA_INTEGER_NS if lhs == "i8" else WGMMA_NS) or (paired and not tf32):
+        if n not in wgmma_ns(lhs) or (paired and not tf32):
             continue
         e = 1 if tf32 else {"f16": 2, "bf16": 2}.get(lhs, 4)  # elements of a 32-bit register
         types = "tf32.tf32" if tf32 else ".".join(_PTX_NAMES.get(t, t) for t in (lhs, rhs))
