@@ -28,7 +28,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.merges import SUMS as ADDITIONS
 from tilec.dialects.merges import Merge
-from tilec.dialects.types import bit_width, element, is_float, shape
+from tilec.dialects.types import bit_width, element, is_float, is_tile, shape
 from tilec.executable.kernel import INDEX_LIMIT_32
 from tilec.hardware.powers import power_below
 from tilec.hardware.sizes import VECTOR_BYTES
@@ -57,8 +57,9 @@ class MemorySums:
         if stripes > 1:
             stripe = tile.StripeIdOp.build()
             self._place = binary("arith.addi", binary("arith.muli", self._place, stripes), stripe)
-        self._values = list(values)
-        kinds = [_memory_type(value, groups) for value in values]
+        self._numbers = [not is_tile(value) for value in values]
+        self._values = [value if is_tile(value) else _as_tile(value) for value in values]
+        kinds = [_memory_type(value, groups) for value in self._values]
         places = min(kind.shape[0] for kind in kinds)
         i32 = ir.IntegerType.get_signless(32)
         self._flags = _parameter(function, ir.MemRefType.get([places], i32, _rows([places])), FLAGS)
@@ -72,7 +73,8 @@ class MemorySums:
                 value, memory, self._at(value, self._number), dims=_dims(value), options={}
             )
         with only_if(equal(self._come(), self._groups - 1)) as end:
-            found = self._merged(merges)
+            both = zip(self._merged(merges), self._numbers, strict=True)
+            found = [_number_of(value) if is_number else value for value, is_number in both]
             i32 = ir.IntegerType.get_signless(32)
             zero = constant(ir.RankedTensorType.get([], i32), 0)
             tile.StoreOp.build(zero, self._flags, [self._place], dims=[], options={})
@@ -82,13 +84,11 @@ class MemorySums:
         """How many others have come before this CTA, which counts itself."""
         i32, i1 = (ir.IntegerType.get_signless(bits) for bits in (32, 1))
         one, true = (constant(ir.RankedTensorType.get([], kind), 1) for kind in (i32, i1))
-        place = create(
-            "tensor.splat", [as_type(self._place, i32)], ir.RankedTensorType.get([], i32)
-        )
+        place = _as_tile(as_type(self._place, i32))
         old = tile.AtomicRmwOp.build(
             one, self._flags, true, [place], kind="addi", order="acq_rel", scope="gpu", options={}
         )
-        return create("tensor.extract", [old], i32)
+        return _number_of(old)
 
     def _merged(self, merges: Sequence[Merge]) -> list[ir.Value]:
         """All parts put together, in the order of their numbers if that matters."""
@@ -149,6 +149,14 @@ class MemorySums:
     def _at(self, value: ir.Value, number: ir.Value) -> list[ir.Value]:
         zero = constant(number.type, 0)
         return [self._place, number, *[zero] * len(shape(value))]
+
+
+def _as_tile(number: ir.Value) -> ir.Value:
+    return create("tensor.splat", [number], ir.RankedTensorType.get([], number.type))
+
+
+def _number_of(tile_of_one: ir.Value) -> ir.Value:
+    return create("tensor.extract", [tile_of_one], element(tile_of_one))
 
 
 def _reduced(value: ir.Value, op: str, together: int) -> ir.Value:

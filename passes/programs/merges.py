@@ -19,7 +19,7 @@ from tilec.dialects.def_use import defining_op, only_use, only_user, users
 from tilec.dialects.merges import EXTREMES, SUMS, TURNED, Merge
 from tilec.dialects.predicates import predicate_of
 from tilec.dialects.tile import DotOp
-from tilec.dialects.types import bit_width, element, is_float, is_tile
+from tilec.dialects.types import bit_width, is_float, is_index, is_tile, number_type
 from tilec.passes.rewriting.loops import carried_by, inits_of, yielded_by
 from tilec.passes.rewriting.scalars import binary, compare, is_zero, select
 from tilec.passes.rewriting.walk import is_of
@@ -49,7 +49,7 @@ def merges_of(loop: ir.Operation) -> list[Merge | None]:
     found: list[Merge | None] = []
     for argument, init, end in zip(carried, inits_of(loop), ends, strict=True):
         if is_sum(argument, end):
-            found.append(Merge(SUMS[not is_float(element(end))]) if is_zero(init) else None)
+            found.append(Merge(SUMS[not is_float(number_type(end))]) if is_zero(init) else None)
         else:
             found.append(_winner(argument, end, carried, ends))
     return found
@@ -58,7 +58,7 @@ def merges_of(loop: ir.Operation) -> list[Merge | None]:
 def is_sum(argument: ir.Value, end: ir.Value) -> bool:
     """Whether products, or other terms, are added to a carried tile, here or by an inner loop, and
     nothing else uses it."""
-    if not is_tile(argument) or bit_width(element(argument)) < PART_BITS:
+    if not _is_wide(argument):
         return False
     at = argument
     while at != end:
@@ -70,6 +70,12 @@ def is_sum(argument: ir.Value, end: ir.Value) -> bool:
             return False
         at = after
     return only_use(at) is not None
+
+
+def _is_wide(value: ir.Value) -> bool:
+    """Whether a value is a tile, or a number, that parts of sums keep their bits in."""
+    kind = number_type(value)
+    return not is_index(kind) and bit_width(kind) >= PART_BITS
 
 
 def _summed(op: ir.Operation, at: ir.Value) -> ir.Value | None:
@@ -111,7 +117,7 @@ def _winner(
 def _brought(argument: ir.Value, end: ir.Value) -> ir.Value | None:
     """What an iteration brings that may take the place of a carried tile."""
     op = defining_op(end)
-    if op is None or not is_tile(argument) or bit_width(element(argument)) < PART_BITS:
+    if op is None or not _is_wide(argument):
         return None
     if op.name in EXTREMES and list(op.operands).count(argument) == 1:
         return op.operands[int(op.operands[0] == argument)]

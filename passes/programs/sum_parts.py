@@ -14,7 +14,7 @@ from tilec.dialects.effects import SIDE_EFFECTS
 from tilec.dialects.gpu_tile import ClusterSendOp, SlotOp
 from tilec.dialects.merges import Merge
 from tilec.dialects.tile import DotOp
-from tilec.dialects.types import bit_width, element, shape
+from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.hardware.part_meeting import MOST_READ_BYTES, Meeting
 from tilec.hardware.target import Feature, Target
 from tilec.passes.analysis.divisibility import constant_of
@@ -105,11 +105,15 @@ def meeting_of(function: ir.Operation, target: Target) -> Meeting:
     """How CTAs that sum parts of a kernel meet, if they can sum parts of it."""
     loop = find_sum(function)
     assert loop is not None  # else nothing sums
-    sums, ends = (
-        sum(prod(shape(value)) * bit_width(element(value)) for value in values) // 8
-        for values in (loop.results, sum_ends(loop)[0])
-    )
+    sums, ends = (sum(map(_bits, values)) // 8 for values in (loop.results, sum_ends(loop)[0]))
     return Meeting(tuple(clusters_that_sum(function, target)), sums, ends)
+
+
+def _bits(value: ir.Value) -> int:
+    """Of a tile, or a number."""
+    if is_tile(value):
+        return prod(shape(value)) * bit_width(element(value))
+    return bit_width(value.type)
 
 
 def sum_ends(loop: ir.Operation) -> tuple[list[ir.Value], list[ir.Operation]]:
@@ -149,6 +153,8 @@ def _why_uncut(function: ir.Operation, target: Target, parts: int) -> str | None
         return f"all warps of a CTA on {target.name} give its tensor memory back together"
     loop = find_sum(function)
     assert loop is not None  # else nothing sums
+    if not all(is_tile(value) for value in loop.results):
+        return "a number that the loop adds up comes in no stripes"
     return attempt(find_cut, list(loop.results), ops_behind(loop), parts)[1] or None
 
 

@@ -97,6 +97,17 @@ def greatest(x: tl.array, top: tl.array, K: tl.const = 8):
     tl.store(top, (0,), tl.max(most))
 
 
+@tilec.kernel(grid=lambda out, K: out.shape[0])
+def norm(x: tl.array, out: tl.array, most: tl.array, K: tl.const = 64):
+    """Of each row the norm and the greatest, by numbers that the loop carries."""
+    m, total, top = tl.program_id(0), 0.0, float("-inf")
+    for k in tl.range(0, x.shape[1], K):
+        v = tl.load(x, (m, k), (1, K), padding=0.0)
+        total, top = total + tl.sum(v * v), tl.maximum(top, tl.max(v))
+    tl.store(out, (m,), tl.sqrt(total).to(out.dtype))
+    tl.store(most, (m,), top.to(out.dtype))
+
+
 def checked(kernel: Kernel[...], call: Any) -> None:
     """In check mode, by turns in late mode."""
     for mode in modes():
@@ -185,6 +196,20 @@ def test_parts_that_are_not_there_are_no_greatest(monkeypatch: pytest.MonkeyPatc
         assert top[0] == x.max()
 
     checked(greatest.demanding(sum_parts=20), call)
+
+
+@pytest.mark.parametrize(("target", "parts"), [("sm_80", 20), ("sm_90a", 4), ("sm_100a", 32)])
+def test_numbers_that_loops_carry(target: str, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_TARGET", target)
+    x = np.random.default_rng(parts).random((3, 5003), np.float32)
+
+    def call(kernel: Kernel[...]) -> None:
+        out, most = poisoned((3,), np.float32), poisoned((3,), np.float32)
+        kernel(x, out, most)
+        np.testing.assert_allclose(out, np.linalg.norm(x.astype(float), axis=1), rtol=1e-5)
+        np.testing.assert_array_equal(most, x.max(1))
+
+    checked(norm.demanding(sum_parts=parts), call)
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
