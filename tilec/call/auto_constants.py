@@ -77,6 +77,11 @@ COLUMNS_OF_MANY = (32, 64, 80, 96, 112, 128, 192)
 """Columns there, which the loop walks along, too: those of 8 sizes that were the fastest on an H200
 for some attention or recurrence, and 112: key_gradients of 64 elements, 4096 long, take 1736 us in
 112 x 128, 1812 in 96 x 128, 1795 in 128 x 128; causal, 8192 long, 1915, 1979 and 1977."""
+BESIDE_STATES = 16
+"""Columns, too, that three products of a loop or more have in common, and none sums over: each part
+of a recurrence's state is a chain of products of its own, and few programs leave multiprocessors
+idle. Gated retention in chunks of 64 takes 104.6 us by 16 columns, 117.8 by 32 (3 x 8 x 3776, 128
+and 64 elements), 25.7 and 27.8 (2 x 8 x 1024, 64 and 128), 5.5 and 5.9 (5 x 192; H200)."""
 WARP_SIDES = (32, 64, 128)
 """Of tiles that single warps multiply, and of what is rows here and summed over there."""
 NARROW_SIDES = (16, 32)
@@ -184,6 +189,8 @@ class AutoConstants:
         rows, columns = (ROWS_OF_MANY, COLUMNS_OF_MANY) if most > 1 else (ROWS, COLUMNS)
         if most == 2 and _leaves_three_warpgroups_room(self._roles, self._target):
             rows += ROWS_OF_FOUR
+        if most > MANY_DOTS and roles == {"n"}:
+            columns = (BESIDE_STATES, *columns)
         return tuple(dict.fromkeys((usual, *(rows if role == "m" else columns))))
 
     @property

@@ -22,7 +22,11 @@ FMA_ACCUMULATORS_PER_THREAD = 64
 """Of the largest accumulator of dots by fma: each thread's operands take registers, too."""
 FEWEST_WARPS, USUAL_WARPS, MOST_WARPS = 2, 4, 8
 """Of a CTA that multiplies: where it has few rows, a warpgroup, and two of them, which is most but
-where rows are three warpgroups'."""
+where rows are three warpgroups'. Two also where a recurrence multiplies what it carries, of 64 rows
+too: its products wait for each other, and for what is computed between them. Gated retention of 2 x
+8 x 1024, 64 and 128 elements, in chunks of 64 takes 27.8 us in two, 32.8 in one by 32 columns, 25.7
+and 28.4 by 16, 30.3 and 38.0 by 64; of 5 x 192 5.9 for 6.8, of 64 x 2048 of 128 72.2 for 75.8 and,
+by 32 columns, 128.0 for 129.2 (H200). Loops of two products were not timed."""
 
 
 def product_warps(products: Products, reductions: Reductions, target: Target) -> tuple[int, str]:
@@ -65,8 +69,13 @@ def _least(products: Products, reductions: Reductions, target: Target, on_warpgr
     beside_loads = target.copies_fragments and not products.uses_fma
     two_sets = (on_warpgroups or beside_loads) and products.rows >= 2 * WGMMA_M
     two_sets = two_sets and not products.rows_meet
-    least = MOST_WARPS if two_sets else USUAL_WARPS
+    least = MOST_WARPS if two_sets or (on_warpgroups and _recurs(products)) else USUAL_WARPS
     if products.uses_fma or products.shares_rows:
         return least
     # More warps than rows of theirs would compute them again, and all that follows a product.
     return min(least, max(FEWEST_WARPS, products.row_groups))
+
+
+def _recurs(products: Products) -> bool:
+    """Whether three products or more of whole warpgroups' rows are a recurrence's."""
+    return products.recurs and products.count > 2 and products.least_rows >= WGMMA_M

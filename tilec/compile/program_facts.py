@@ -14,7 +14,8 @@ from mlir import ir
 
 from tilec.compile.moved_words import MovedWords
 from tilec.dialects import tile
-from tilec.dialects.def_use import constant_attribute
+from tilec.dialects.def_use import constant_attribute, defining_op
+from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.tile import ArrayOp, Atomic, Combining
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.hardware.mma_shapes import MMA_M, WGMMA_K_BITS
@@ -51,7 +52,8 @@ class Products:
     `MMA_M` rows, a power of two, of the dot with the most of those whose rows stay with their
     warps; `shares_rows`: whether there is another; `rows_meet`: whether each iteration of a loop
     needs what all rows of one, or of its rhs, come to. `uses_fma`: whether one is of f32 as it is;
-    `is_ragged`: whether one sums over no whole steps of an instruction of warpgroups.
+    `is_ragged`: whether one sums over no whole steps of an instruction of warpgroups; `recurs`:
+    whether one multiplies what a loop carries; `least_rows`: of the sum that has fewest.
     """
 
     accumulators: int = 0
@@ -62,6 +64,8 @@ class Products:
     rows_meet: bool = False
     uses_fma: bool = False
     is_ragged: bool = False
+    recurs: bool = False
+    least_rows: int = 0
     _blocks: dict[ir.Block, list[int]] = field(default_factory=dict)
 
     def see(self, view: ir.OpView) -> None:
@@ -84,6 +88,8 @@ class Products:
             self.shares_rows = True
         met = (found.operation for found in (*reduces_columns(dot), *reduces_rhs(dot)))
         self.rows_meet |= any(depth_factor(op) > 1 and is_needed(op) for op in met)
+        self.recurs |= any(map(_is_carried, (dot.lhs, dot.rhs)))
+        self.least_rows = min(self.least_rows or shape(dot.acc)[-2], shape(dot.acc)[-2])
         is_exact = dot.options.get("precision") != "tf32"
         self.uses_fma |= str(element(dot.lhs)) == "f32" and is_exact
 
@@ -397,6 +403,23 @@ def _recurs(loop: ir.Operation) -> bool:
         if is_tile(argument) and users and not added:
             return True
     return False
+
+
+def _is_carried(value: ir.Value) -> bool:
+    """Whether a tile is one that a loop carries, or computed from such, element by element."""
+    while True:
+        op = defining_op(value)
+        if op is None:
+            return is_tile(value) and _is_of_loop(value)
+        tiles = [operand for operand in op.operands if is_tile(operand)]
+        if not is_elementwise(op) or len(tiles) != 1:
+            return False
+        value = tiles[0]
+
+
+def _is_of_loop(value: ir.Value) -> bool:
+    loop = value.owner.owner if isinstance(value, ir.BlockArgument) else None
+    return loop is not None and loop.name in _LOOPS
 
 
 def is_needed(reduction: ir.Operation) -> bool:
