@@ -45,7 +45,7 @@ from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import Indexed, neighbours_dim, note_runs
 from tilec.passes.analysis.shifted_loads import ShiftedLoad, find_beside, find_shifted
-from tilec.passes.analysis.usual_steps import nearest_dim, nearest_stride
+from tilec.passes.analysis.usual_steps import is_repeated, nearest_dim, nearest_stride
 from tilec.passes.analysis.vector_additions import most_added
 from tilec.passes.analysis.vector_width import access_width, contiguous_dim, element_bytes
 from tilec.passes.contract import Level, PassContext, kernel_pass
@@ -151,7 +151,10 @@ def _computed_along(view: Indexed) -> int | None:
     nobody knows, as quotients by a page's length: they lie as those of an unknown stride do. Keys
     and values put into pages of 8 and 16 elements, each thread 8 in a row, touched a sector for
     each element (FlagGems' took 264 us for 107 of Triton's). Of places that memory says nothing is
-    known."""
+    known; where neighbours are mostly one element, as the channel's of a picture, all layouts touch
+    as little."""
+    if is_repeated(view):
+        return None
     behind = (op for op in ops_behind(view.indices) if is_of(op, ArrayOp))
     if any(shape(op.opview.tile) for op in behind):
         return None

@@ -28,6 +28,8 @@ from tilec.passes.analysis.vector_width import element_bytes
 _CASTS = ("arith.index_cast", "arith.extsi", "arith.extui", "arith.trunci")
 NEAR_STEP = 8
 """A number that only the launch knows, as of columns, is mostly larger than that."""
+MOST_SHIFTED = 31
+"""What shifts by more bits, or to the other side, is no quotient."""
 _BOUNDS = ("arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui")
 
 
@@ -52,6 +54,12 @@ def nearest_stride(op: LoadOp | StoreOp, facts: Divisibility) -> int:
         return facts.of_array(op.array, "strides", axis) if known is None else known, -axis
 
     return min(range(len(op.dims)), key=least)
+
+
+def is_repeated(op: Indexed) -> bool:
+    """Whether all elements of an access by indices are one in most places, as a row's number is."""
+    sizes = shape(op.mask)
+    return all(memory_step(op, dim) == 0 for dim, size in enumerate(sizes) if size > 1)
 
 
 def memory_step(op: Indexed, dim: int) -> int | None:
@@ -105,7 +113,10 @@ def _computed(op: ir.Operation, steps: list[int | None]) -> int | None:
     if op.name == "arith.muli":
         return _multiplied(op, steps)
     if op.name in QUOTIENTS and steps[1] == 0:
-        return _divided(op, steps[0] or 0)
+        return _divided(number_of(op.operands[1]), steps[0] or 0)
+    shift = number_of(op.operands[1]) if op.name == "arith.shrsi" else None
+    if shift is not None and 0 <= shift < MOST_SHIFTED:
+        return _divided(1 << shift, steps[0] or 0)
     if op.name in _BOUNDS and 0 in steps:  # an edge, behind which they are all the same
         return max(steps, key=lambda step: abs(step or 0))
     return None
@@ -119,8 +130,7 @@ def _multiplied(op: ir.Operation, steps: list[int | None]) -> int | None:
     return None
 
 
-def _divided(op: ir.Operation, step: int) -> int | None:
-    number = number_of(op.operands[1])
+def _divided(number: int | None, step: int) -> int | None:
     if number and step % number == 0:
         return step // number
     return 0 if abs(step) < abs(number or NEAR_STEP) else None
