@@ -62,6 +62,19 @@ def test_products(target: str, name: str) -> None:
         assert "loop: two in one: nested" in report
 
 
+def test_descriptors_of_each_tile(target: str) -> None:
+    """Which the first step of a tile makes, and the flat loop carries: eight tiles of a batch."""
+    batch, m, n, k = 2, 48, 80, 112
+    draw = np.random.default_rng(71).standard_normal
+    a, b = draw((batch, m, k)).astype(np.float16), draw((batch, k, n)).astype(np.float16)
+    out = np.full((batch, m, n), np.nan, np.float16)
+    kernel = tilec.triton.kernel(text_of("flat_product_of_descriptors"), "k.ttir")
+    kernel.on("emulator:check")[PROGRAMS](a, b, out, batch, m, n, k)
+    np.testing.assert_allclose(
+        out, a.astype(np.float64) @ b.astype(np.float64), atol=0.05, rtol=0.01
+    )
+
+
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_of_no_steps_nothing_is_stored(name: str) -> None:
     kernel = tilec.triton.kernel(text_of(name), "k.ttir").on("emulator:check")
