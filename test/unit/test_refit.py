@@ -128,6 +128,18 @@ def test_what_no_timing_says_anything_about_stays() -> None:
     assert found.launch != STANDING.launch
 
 
+@pytest.mark.parametrize("target", ["sm_80", "sm_100a"])
+def test_rates_that_stand_in_for_others_can_be_fitted(target: str) -> None:
+    """Theirs has an infinite number, which stays; all others may change."""
+    standing = rates_of(find_target(target))
+    assert standing.merging == inf
+    runs = made_up(replace(standing, launch=3 * standing.launch), {FIT: 1}, 12)
+    cases = cases_of([replace(runs[0], machine=replace(HOPPER, other_rates=standing))], FIT)
+    found = fit(cases, standing)
+    assert found.merging == inf
+    assert score(cases, found).error < 0.5 * score(cases, standing).error
+
+
 def test_the_page_says_how_many_numbers_are_fitted() -> None:
     page = Path(refit.__file__).parents[1] / "refit" / "README.md"
     assert f"count with {len(names_of(STANDING))} numbers" in page.read_text()
@@ -166,9 +178,11 @@ def test_what_is_not_better_does_not_take_the_place() -> None:
     assert is_better(scored([0.0, 0.0, 0.0, 0.0], 0.3), old)
 
 
-def test_the_file_of_rates_gives_them() -> None:
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a"])
+def test_the_file_of_rates_gives_them(target: str) -> None:
     runs = made_up(STANDING, {FIT: 1, TEST: 2}, 2)
-    found = with_values(STANDING, ["launch", "shifted 32", "summed_bytes"], [2.25, 1.5, 50_100.0])
+    standing = rates_of(find_target(target))
+    found = with_values(standing, ["launch", "shifted 32", "summed_bytes"], [2.25, 1.5, 50_100.0])
     result = scored([0.1], 0.2)
     text = rates_text(found, runs, "x.json", "2026-11-23", {"tilec": "0.1"}, result, result)
     assert max(map(len, text.splitlines())) <= 100

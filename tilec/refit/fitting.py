@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
-from math import exp, log
+from math import exp, isfinite, log
 
 import numpy as np
 
@@ -52,9 +52,11 @@ Errors = Callable[[np.ndarray], np.ndarray]
 
 
 def names_of(rates: Rates) -> list[str]:
-    """The names of what is fitted: fields of rates, and "shifted 16" and so on."""
+    """The names of what is fitted: fields of rates, and "shifted 16" and so on. An infinite one
+    stays, which no step changes: groups of multiprocessors whose reads do not merge."""
     plain = [x.name for x in fields(rates) if x.name not in KEPT and x.name != SHIFTED]
-    return [*plain, *(f"{SHIFTED} {alignment}" for alignment in rates.shifted)]
+    names = [*plain, *(f"{SHIFTED} {alignment}" for alignment in rates.shifted)]
+    return [name for name in names if isfinite(value_of(rates, name))]
 
 
 def value_of(rates: Rates, name: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from math import inf
 
 from tilec.costs.rates import Rates
 from tilec.costs.rates.streams import StreamRates
@@ -20,7 +21,7 @@ now, {after}.
 """
 
 from __future__ import annotations
-
+{infinity}
 from tilec.costs.rates.fields import Rates
 from tilec.costs.rates.streams import STREAMS
 
@@ -43,7 +44,7 @@ def rates_text(
     that stood there, and these, did on products that they were not fitted to."""
     values = {field.name: getattr(rates, field.name) for field in fields(rates)}
     values |= {"record": record, "shifted": dict(rates.shifted)}
-    rows = (f"    {name}={_shown(value)}," for name, value in values.items())
+    rows = [f"    {name}={_shown(value)}," for name, value in values.items()]
     seeds = {
         use: ", ".join(str(run.seed) for run in runs if run.use == use) for use in ("fit", "test")
     }
@@ -56,6 +57,7 @@ def rates_text(
         before=_wrapped(before),
         after=_wrapped(after),
         versions=", ".join(f"{name} {version}" for name, version in versions.items()),
+        infinity="\nfrom math import inf\n" if inf in values.values() else "",
         rows="\n".join(rows),
     )
 
