@@ -52,6 +52,7 @@ from tilec.passes.layouts.axis_levels import (
     is_spread_over_warps,
     num_partials,
     partial_layout,
+    shared_out,
 )
 from tilec.passes.layouts.buffer_layouts import buffer_for, cheapest_buffer
 from tilec.passes.layouts.maps import broadcast_source, expanded
@@ -69,6 +70,11 @@ from tilec.records import dataclass
 MOST_ROWS_BYTES = 4096
 """Counts of a histogram, a row for each warp: 256 bins of four warps. Not timed: few enough to be
 zeroed and added up in a few instructions a thread."""
+
+
+MOST_GATHERED = 64
+"""Partial results of a search that a thread combines by itself, an extreme and a place each: of
+more, as of 8 rows of 32 warps, each lane of a warp takes its part (without, 2300 bytes spilled)."""
 
 
 @tile_pass(requires=Level.LAYOUTS)
@@ -169,10 +175,13 @@ def _split_search(search: Search, context: PassContext) -> None:
     conversions = _conversions(results, [search.spreading])
     count, made = shape(own)[axis], [value.type for value in results]
     gathered = gathered_layouts(layout, axis, count)
+    shared = shared_out(layout, axis, count) if gathered[0].num_values > MOST_GATHERED else None
     if conversions:
         rows = layout_of(conversions[0].result)
         gathered = (expanded(rows, axis, count),)
         made = [tile_type(shape(v), element(v), layout_attr(rows)) for v in results]
+    elif shared is not None:
+        gathered = (shared,)
     extremes, places = _through_buffers([own, at], gathered)
     found = whole(extreme, extremes, made[0])
     every = tuple(dim for dim in range(len(shape(extremes))) if dim != axis)

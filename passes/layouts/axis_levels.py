@@ -151,3 +151,16 @@ def gathered_layouts(layout: Layout, axis: int, count: int) -> tuple[Layout, ...
     along = (Mode(count, 1, axis),) if count > 1 else ()
     orders = (along + values, values + along)
     return tuple(dict.fromkeys(normalize(Layout(threads, order)) for order in orders))
+
+
+def shared_out(layout: Layout, axis: int, count: int) -> Layout | None:
+    """The layout in which the lanes of each warp hold `count` partial results, one or a few each of
+    every row; None where rows lie in several threads, too."""
+    if any(mode.dim != axis and mode.stride for mode in layout.threads):
+        return None
+    lanes = min(WARP_SIZE, 1 << (count - 1).bit_length())
+    threads = (Mode(lanes, 1, axis), copies(layout.num_threads // lanes))
+    rows = tuple(mode for mode in layout.values if mode.dim != axis)
+    rest = -(-count // lanes)
+    along = (Mode(rest, lanes, axis),) if rest > 1 else ()
+    return normalize(Layout(threads, rows + along))

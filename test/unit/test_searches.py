@@ -11,7 +11,7 @@ import pytest
 from emulated import array_type, lower, random_layout, run, seed_of, tile_type
 from test_reductions import SHAPES, load_text, single, store_text
 
-from tilec.hardware.layout import Layout
+from tilec.hardware.layout import Layout, parse_layout
 
 HOLDS = {
     "arith.maximumf": "oeq",
@@ -81,3 +81,16 @@ def test_warps_meet_once(shape: tuple[int, ...], axis: int, num_warps: int, extr
     np.testing.assert_array_equal(y, np.broadcast_to(value(axis, keepdims=True), shape))
     np.testing.assert_array_equal(z, np.broadcast_to(np.expand_dims(place(axis), axis), shape))
     assert lower(text, num_warps=num_warps)[0].count("bar.sync") <= 1
+
+
+@pytest.mark.parametrize("columns", [2048, 1999, 300])
+def test_lanes_share_what_many_warps_have_found(columns: int) -> None:
+    """8 rows of 16 warps, of which the last ones may have no elements."""
+    layout, shape = parse_layout("T(512):(4@1) V(4,8):(1@1,1@0)"), (8, columns)
+    x = np.random.default_rng(columns).integers(-99, 99, shape).astype(np.float32)
+    x[3, columns // 2] = np.nan
+    y, z = np.zeros_like(x), np.full(shape, -1, np.int32)
+    text = search(shape, 1, layout, "arith.maximumf", "1.0e30")
+    run(text, [x, y, z], num_warps=16)
+    np.testing.assert_array_equal(y, np.broadcast_to(x.max(1, keepdims=True), shape))
+    np.testing.assert_array_equal(z, np.broadcast_to(x.argmax(1)[:, None], shape))
