@@ -6,6 +6,7 @@ A plan belongs to one thread: the driver reads its argument block while no lock 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from math import prod
 from typing import Any, NamedTuple
 
@@ -71,9 +72,18 @@ def _workspace_writer(
     if not loaded.kernel.workspaces:
         return None
 
+    context, written = loaded.context, (None, (True, 0))
+    memories = workspaces_of(context)
+
     def write(launched: Grid, stream: int) -> None:
-        pointers = workspaces_of(loaded.context).pointers(loaded.kernel, launched, stream)
-        loaded.layout.write_workspaces(memory, pointers)
+        # What the stream had before it has still, if memory grew meanwhile, too.
+        nonlocal written
+        with context.entered() if context.has_others else nullcontext():
+            found = (launched, stream), memories.identity(stream)
+            if found != written or found[1][0]:
+                pointers = memories.pointers(loaded.kernel, launched, stream)
+                loaded.layout.write_workspaces(memory, pointers)
+                written = found
 
     return write
 

@@ -30,6 +30,8 @@ LEAST_BYTES = 64 << 10
 PER_THREAD = 2
 """The handle that stands for another stream in each thread (CUDA driver API, CU_STREAM_PER_THREAD);
 others stand for one stream at a time."""
+_OF_CONTEXT = (0, 1)
+"""Handles of the legacy default stream, which is never gone."""
 
 
 @dataclass
@@ -49,12 +51,25 @@ class Workspaces:
         self._lock = threading.Lock()
         self._memories: dict[tuple[Any, bool], Memory] = {}
         self._fresh = itertools.count()
+        states = context.driver.CUstreamCaptureStatus
+        self._not_captured = states.CU_STREAM_CAPTURE_STATUS_NONE
 
     def pointers(self, kernel: CompiledKernel, launched: Grid, stream: int) -> list[int]:
         """Addresses for a launch of so many CTAs on a stream, one a workspace of the kernel."""
         with self._lock, self._context.entered():
             owner, number = self._owner(stream)
             return self._places(kernel, launched, owner, number)
+
+    def identity(self, stream: int) -> tuple[bool, int]:
+        """Whether launches on a stream are recorded now (or forbidden, which they say themselves),
+        and the stream's number, which no other has or had. Asked of the driver at each launch."""
+        driver = self._context.driver
+        result, *status = driver.cuStreamIsCapturing(stream)
+        if int(result) or status[0] != self._not_captured:
+            return True, 0
+        if stream in _OF_CONTEXT:
+            return False, stream
+        return False, int(check(driver.cuStreamGetId(stream), "asking for a stream's number"))
 
     def own_pointers(self, kernel: CompiledKernel, launched: Grid) -> list[int]:
         """Addresses that no other launch gets, for launches that follow one another."""
@@ -76,21 +91,13 @@ class Workspaces:
 
     def _owner(self, stream: int) -> tuple[Any, int]:
         """Whose memory launches on a stream use now, and the number of that stream."""
-        driver = self._context.driver
-        if self._is_captured(stream):
-            result, *told = driver.cuStreamGetCaptureInfo(stream)
+        is_captured, number = self.identity(stream)
+        if is_captured:
+            result, *told = self._context.driver.cuStreamGetCaptureInfo(stream)
             # Of a capture that the driver does not tell about each launch has its own.
             capture = ("unknown", next(self._fresh)) if int(result) else int(told[1])
             return ("capture", capture, stream), 0
-        number = int(check(driver.cuStreamGetId(stream), "asking for a stream's number"))
         return (number if stream == PER_THREAD else stream), number
-
-    def _is_captured(self, stream: int) -> bool:
-        """Whether launches on a stream are recorded; or forbidden, which the launch says itself."""
-        driver = self._context.driver
-        result, *status = driver.cuStreamIsCapturing(stream)
-        none = driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
-        return bool(int(result)) or status[0] != none
 
     def _memory(self, key: tuple[Any, bool], number: int, size: int) -> Memory:
         """The memory of an owner, of at least this size. What was smaller may still be used, and
