@@ -259,6 +259,14 @@ def test_a_cluster_takes_as_much_as_spares_the_last_cta_time() -> None:
         )
 
 
+def test_sums_that_are_reduced_first_need_no_cluster() -> None:
+    specs = ["x:bf16[?,?:8;?:8,1]", "means:f32[?:4;1]", "squares:f16[?:8;1]"]
+    for columns, together in ((128, 1), (1024, 8)):
+        kernel = moments.demanding(sum_parts=128)
+        found = kernel.compile(specs, {"B": columns, "ROWS": 8}, target="sm_90a")
+        assert found.cluster == (together, 1, 1)
+
+
 def test_more_than_indices_reach_is_refused() -> None:
     found = compiled(gram.demanding(sum_parts=128))
     with pytest.raises(ValueError, match=r"CTAs that sum parts would leave \d+ bytes"):
