@@ -22,8 +22,7 @@ After:    %p = "gpu_tile.warp_reduce"(%x) ({...}) {axis = 0}        one partial 
    fewer bins than threads, and some load what others have stored.
 6. A sum of histograms that a loop carries, and reads nowhere, is counted in one buffer: zeros
    before the loop, the sum behind it.
-Partials that hold phantoms alone are not stored: the partial tile ends before them. insert-barriers
-orders the accesses.
+Partials of phantoms alone are not stored: the partial tile ends before them.
 Does not handle: takes inside a warp by shuffles, which would save the shared memory.
 """
 
