@@ -46,6 +46,7 @@ from tilec.triton.descriptor_arguments import (
     element_of_descriptor,
     with_numbers,
 )
+from tilec.triton.grid_axes import asked_axes, axes_alone
 from tilec.triton.importer import build_module
 from tilec.triton.joined_pointers import Group
 from tilec.triton.known_launches import Known, KnownLaunches, lying_as, lying_of, storage_of
@@ -62,7 +63,7 @@ from tilec.triton.shared_memory import Sharing, shared
 class Wanted:
     """What one specialisation is compiled for. `trusts`, `settles`: what the launch has looked at
     (`plan_kernel`); `nan`: descriptors that are padded with NaN; `programs_per_sm`: of
-    the launches, 0 for any number."""
+    the launches, 0 for any number; `alone`: axes of their grids with one program."""
 
     parameters: tuple[Parameter, ...]
     nonnegative: frozenset[str]
@@ -72,6 +73,7 @@ class Wanted:
     index_bits: int
     nan: frozenset[str] = frozenset()
     programs_per_sm: int = 0
+    alone: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,7 @@ class TritonKernel:
         self.function = read_kernel(text, name, kernel)
         self.name = self.function.name
         self._descriptors = described(self.function)
+        self._axes = asked_axes(self.function)
         self._plans: dict[Any, Plan] = {}
         self._compiled: dict[Any, CompiledKernel] = {}
         self.latest: CompiledKernel | None = None
@@ -225,12 +228,13 @@ class TritonKernel:
         trusts: bool = True,
         settles: frozenset[int] = frozenset(),
         nan: frozenset[str] = frozenset(),
+        alone: frozenset[str] = frozenset(),
     ) -> Plan:
         """What becomes of the pointers (`plan_kernel`)."""
         if nonnegative is None:  # as most launches have it
             whole = (a for a in self.function.arguments if a.type.is_integer)
             nonnegative = frozenset(argument.name for argument in whole)
-        key = (nonnegative, flat, groups, trusts, settles, nan)
+        key = (nonnegative, flat, groups, trusts, settles, nan, alone)
         if key not in self._plans:
             self._plans[key] = plan_kernel(
                 copied(self.function),
@@ -240,6 +244,7 @@ class TritonKernel:
                 trusts=trusts,
                 settles=settles,
                 nan=nan,
+                alone=alone,
             )
         return self._plans[key]
 
@@ -252,6 +257,7 @@ class TritonKernel:
             trusts=wanted.trusts,
             settles=wanted.settles,
             nan=wanted.nan,
+            alone=wanted.alone,
         )
 
     def _bound(
@@ -301,12 +307,13 @@ class TritonKernel:
     ) -> Bound:
         signs = {n for n, value in numbers.items() if isinstance(value, int) and value >= 0}
         nonnegative = frozenset(signs)
-        settles = self._settles(nonnegative, numbers, grid)
-        plan = self.plan(nonnegative, settles=settles)
+        alone = axes_alone(self._axes, grid)
+        settles = self._settles(nonnegative, numbers, grid, alone)
+        plan = self.plan(nonnegative, settles=settles, alone=alone)
         trusts = not plan.asked or never_negative(plan.asked, numbers, grid)
         found = shared(
             lambda flat, groups: self.plan(
-                nonnegative, flat, groups=groups, trusts=trusts, settles=settles
+                nonnegative, flat, groups=groups, trusts=trusts, settles=settles, alone=alone
             ),
             pointers,
             numbers,
@@ -317,7 +324,9 @@ class TritonKernel:
         parameters = [observe_parameter(name, view) for name, view in arrays]
         scalars = [Parameter(s.name, "scalar", s.type.element) for s in plan.scalars]
         bits = index_bits(view for _, view in arrays)
-        wanted = Wanted((*parameters, *scalars), nonnegative, trusts, settles, found.sharing, bits)
+        wanted = Wanted(
+            (*parameters, *scalars), nonnegative, trusts, settles, found.sharing, bits, alone=alone
+        )
         values = (*(view for _, view in arrays), *(found.numbers[s.name] for s in plan.scalars))
         names = list(pointers)
         of = tuple(names.index(rule.root) for rule in plan.arrays)
@@ -325,17 +334,22 @@ class TritonKernel:
         return Bound(wanted, values, roots, tuple(found.spans), of)
 
     def _settles(
-        self, nonnegative: frozenset[str], numbers: Mapping[str, Any], grid: Grid
+        self,
+        nonnegative: frozenset[str],
+        numbers: Mapping[str, Any],
+        grid: Grid,
+        alone: frozenset[str],
     ) -> frozenset[int]:
         """Without which of its minima and wraps the kernel is imported: those that change nothing
         in this launch, where more of its accesses are rectangles then."""
-        plan = self.plan(nonnegative)
+        plan = self.plan(nonnegative, alone=alone)
         if not plan.open or not plan.kept:
             return frozenset()
         held = frozenset(n for n, one in enumerate(plan.open) if one.holds(numbers, grid))
-        if held and len(self.plan(nonnegative, settles=held).kept) < len(plan.kept):
+        if not held:
             return held
-        return frozenset()
+        settled = self.plan(nonnegative, settles=held, alone=alone)
+        return held if len(settled.kept) < len(plan.kept) else frozenset()
 
     def _launched(self, device: Any, bound: Bound, grid: Grid) -> CompiledKernel:
         """The compiled kernel for bound arguments, with 64-bit indices where those of 32 do not
@@ -379,6 +393,7 @@ class TritonKernel:
             "index_bits": wanted.index_bits,
             "nan": sorted(wanted.nan),
             "programs_per_sm": wanted.programs_per_sm,
+            "alone": sorted(wanted.alone),
             "target": target.name,
             "ptx_version": version,
         }

@@ -12,6 +12,7 @@ from tilec.messages.diagnostics import Location
 from tilec.records import dataclass
 from tilec.triton.array_rule import ArrayRule
 from tilec.triton.forms import Forms
+from tilec.triton.grid_axes import number_alone
 from tilec.triton.joined_pointers import Group, joined
 from tilec.triton.live import Live
 from tilec.triton.narrow_quotients import choose_unsigned
@@ -97,6 +98,7 @@ def plan_kernel(
     trusts: bool = True,
     settles: frozenset[int] = frozenset(),
     nan: frozenset[str] = frozenset(),
+    alone: frozenset[str] = frozenset(),
 ) -> Plan:
     """Decides what each access becomes.
 
@@ -104,11 +106,12 @@ def plan_kernel(
     all go through one flat array, because arrays of theirs would overlap; `groups`: those that
     become one pointer (`joined_pointers.py`); `trusts`: whether the
     launch looks at `Plan.asked`; `settles`: which of `Plan.open` it has looked at, and found to
-    hold; `nan`: descriptors padded with NaN. CompileError where a pointer
-    comes from no argument.
+    hold; `nan`: descriptors padded with NaN; `alone`: axes of the grid along which there is one
+    program. CompileError where a pointer comes from no argument.
     """
     if nonnegative is None:
         nonnegative = frozenset(a.name for a in function.arguments)
+    number_alone(function, alone)
     function = joined(normalized(function, nan, nonnegative), groups)
     for argument in function.arguments:
         if argument.type.element.startswith("!") and argument.type.pointee is None:
