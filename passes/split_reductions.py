@@ -36,28 +36,24 @@ from mlir import ir
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.def_use import of_kind, only_use
 from tilec.dialects.gpu_tile.types import buffer_of, layout_attr, layout_of
-from tilec.dialects.types import bit_width, element, shape
+from tilec.dialects.types import element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout
-from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.searches import Search, search_of
-from tilec.passes.contract import Level, PassContext, show_location, tile_pass
-from tilec.passes.layouts.axis_levels import Level as AxisLevel
+from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.layouts.axis_levels import (
     Place,
     axis_levels,
     gathered_layouts,
-    is_nested,
     is_spread_over_warps,
-    num_partials,
-    partial_layout,
     shared_out,
 )
-from tilec.passes.layouts.buffer_layouts import buffer_for, cheapest_buffer
+from tilec.passes.layouts.buffer_layouts import buffer_for
 from tilec.passes.layouts.maps import broadcast_source, expanded
 from tilec.passes.layouts.partners import partners
 from tilec.passes.layouts.reshapes import reshaped
 from tilec.passes.layouts.scan_layout import split_levels
+from tilec.passes.layouts.warp_partials import partial_types, through_buffers
 from tilec.passes.rewriting.buffers import stored
 from tilec.passes.rewriting.loops import behind, carried_by
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
@@ -106,7 +102,7 @@ def _split_reduce(op: tile.ReduceOp, context: PassContext) -> None:
         return
     levels = axis_levels(layout, op.axis)
     kept = tuple(level for level in levels if level.place is Place.WARP)
-    types = _partial_types(op, layout, kept)
+    types = partial_types(op, layout, kept)
     partials = with_body(
         gpu_tile.WarpReduceOp.build(op.inputs, results=types, axis=op.axis), op.operation
     )
@@ -117,7 +113,7 @@ def _split_reduce(op: tile.ReduceOp, context: PassContext) -> None:
         rows = layout_of(conversions[0].result)
         own = (expanded(rows, op.axis, count),)
         made = [tile_type(shape(v), element(v), layout_attr(rows)) for v in op.outputs]
-    gathered = _through_buffers(partials, own)
+    gathered = through_buffers(partials, own)
     final = with_body(tile.ReduceOp.build(gathered, results=[made], axis=op.axis), op.operation)
     _report(op, context, "reduction", count)
     for conversion in conversions:
@@ -157,7 +153,7 @@ def _split_search(search: Search, context: PassContext) -> None:
     kept = tuple(level for level in axis_levels(layout, axis) if level.place is Place.WARP)
 
     def part(op: tile.ReduceOp, value: ir.Value) -> ir.Value:
-        types = _partial_types(op, layout, kept)
+        types = partial_types(op, layout, kept)
         return with_body(
             gpu_tile.WarpReduceOp.build([value], results=[types], axis=axis), op.operation
         )[0]
@@ -181,7 +177,7 @@ def _split_search(search: Search, context: PassContext) -> None:
         made = [tile_type(shape(v), element(v), layout_attr(rows)) for v in results]
     elif shared is not None:
         gathered = (shared,)
-    extremes, places = _through_buffers([own, at], gathered)
+    extremes, places = through_buffers([own, at], gathered)
     found = whole(extreme, extremes, made[0])
     every = tuple(dim for dim in range(len(shape(extremes))) if dim != axis)
     spread = tile.BroadcastOp.build(found, results=[extremes.type], dims=every)
@@ -208,7 +204,7 @@ def _split_scan(op: tile.ScanOp, twins: Sequence[ir.Operation], context: PassCon
     if not is_spread_over_warps(layout, op.axis):
         return
     _, kept = split_levels(layout, op.axis)
-    totals_types = _partial_types(op, layout, kept)
+    totals_types = partial_types(op, layout, kept)
     scanned = with_body(
         gpu_tile.WarpScanOp.build(
             op.inputs,
@@ -220,7 +216,7 @@ def _split_scan(op: tile.ScanOp, twins: Sequence[ir.Operation], context: PassCon
     )
     number = len(op.inputs)
     count = shape(totals_types[0])[op.axis]
-    totals = _through_buffers(scanned[number:], gathered_layouts(layout, op.axis, count))
+    totals = through_buffers(scanned[number:], gathered_layouts(layout, op.axis, count))
     final = with_body(
         gpu_tile.ScanCarryOp.build(
             scanned[:number],
@@ -398,37 +394,6 @@ def _gather_stripes(op: tile.GatherStripesOp, context: PassContext) -> None:
     gpu_tile.ClusterStoreOp.build(op.value, buffer)
     gpu_tile.ClusterSyncOp.build(order="acq_rel")
     replace_op(op, gpu_tile.BufferLoadOp.build(buffer, results=[op.result.type]))
-
-
-def _partial_types(
-    op: tile.ReduceOp | tile.ScanOp, layout: Layout, kept: tuple[AxisLevel, ...]
-) -> list[ir.Type]:
-    """Tiles whose axis numbers the partials that hold an element."""
-    if not is_nested(kept):
-        raise InternalError(
-            f"{show_location(op.operation)}: warps interleave along axis {op.axis} of {layout}"
-        )
-    sizes = list(shape(op.inputs[0]))
-    sizes[op.axis] = num_partials(sizes[op.axis], kept)
-    encoding = layout_attr(partial_layout(layout, op.axis, kept))
-    return [tile_type(sizes, element(value), encoding) for value in op.inputs]
-
-
-def _through_buffers(partials: Sequence[ir.Value], gathered: Sequence[Layout]) -> list[ir.Value]:
-    """Stores each tile to a buffer of its own, then loads them, behind one sync, all in the one
-    layout of those `gathered` in which the widest elements take least: they are combined
-    together."""
-    widest = max(partials, key=lambda partial: bit_width(element(partial)))
-    _, layout = cheapest_buffer(widest, layout_of(widest), gathered)
-    buffers = [
-        stored(partial, cheapest_buffer(partial, layout_of(partial), (layout,))[0])
-        for partial in partials
-    ]
-    types = [tile_type(shape(one), element(one), layout_attr(layout)) for one in partials]
-    return [
-        gpu_tile.BufferLoadOp.build(buffer, results=[type_])
-        for buffer, type_ in zip(buffers, types, strict=True)
-    ]
 
 
 def _report(op: tile.ReduceOp | tile.ScanOp, context: PassContext, what: str, count: int) -> None:
