@@ -220,6 +220,15 @@ def test_each_tile_is_as_wide_as_an_instruction() -> None:
         assert 48 in columns or 40 in columns
 
 
+def test_columns_across_k_fill_panels_that_the_copy_engine_brings() -> None:
+    """Of 16 bits, 8, 40 and 56 do not: such a b would be laid along k, element by element."""
+    for n, odd in ((6, {8}), (40, {40}), (3000, {40, 56})):
+        for contiguous, found in ((0, odd), (1, set[int]())):
+            product = Product(64, n, 4096, 1, "bf16", 2, Memory(1, 128), Memory(contiguous, 128))
+            every = [one for one in tile_choices(product, HOPPER) if not one.is_transposed]
+            assert {x.columns for x in every if x.rows >= 64} & {8, 40, 56} == found
+
+
 def test_parts_may_be_more_than_run_one_a_multiprocessor() -> None:
     """84 tiles in four parts, several CTAs on a multiprocessor; never more than run at once."""
     product = Product(5360, 16, 14928, 1, "f8", 1, Memory(1, 16), Memory(0, 16))

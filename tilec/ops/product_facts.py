@@ -7,7 +7,9 @@ from dataclasses import replace
 import tilec.language as tl
 from tilec.costs.dot_work import Memory, is_read_across_k, way_of
 from tilec.costs.work import Stored, Unit, Way
-from tilec.hardware.sizes import VECTOR_BYTES
+from tilec.hardware.mma_shapes import wgmma_ns
+from tilec.hardware.sizes import SWIZZLE_BITS, VECTOR_BYTES
+from tilec.hardware.warpgroup_tiles import BOTH_MAJOR_BYTES
 from tilec.records import dataclass
 from tilec.terms.dtypes import DType
 
@@ -41,6 +43,14 @@ class Product:
     def reads_across_k(self, unit: Unit) -> bool:
         """Whether threads read a into registers, since it lies across k."""
         return is_read_across_k(self.a, 1, self.width, unit)
+
+    def takes_columns(self, columns: int) -> bool:
+        """Whether tiles of warpgroups may be so wide: as an instruction, and, where the copy engine
+        brings a b that lies across k, in whole panels of the narrowest swizzle."""
+        across = self.b.contiguous == 1 and self.width == BOTH_MAJOR_BYTES
+        is_brought = across and self.b.alignment >= VECTOR_BYTES
+        is_whole = columns * self.width % min(SWIZZLE_BITS) == 0
+        return columns in wgmma_ns(self.kind) and (is_whole or not is_brought)
 
     @property
     def stored_width(self) -> int:

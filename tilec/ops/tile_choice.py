@@ -21,7 +21,7 @@ from tilec.costs.model import predict
 from tilec.costs.parts import parts_in_memory
 from tilec.costs.tail_model import predict_with_tail
 from tilec.costs.work import ALONE, Stored, Unit, Way
-from tilec.hardware.mma_shapes import PAIR, wgmma_ns
+from tilec.hardware.mma_shapes import PAIR
 from tilec.hardware.sizes import SWIZZLE_BITS, SWIZZLED_ROWS
 from tilec.hardware.target import Target
 from tilec.ops.multiply_plan import KEPT
@@ -425,7 +425,7 @@ def _tiles(product: Product, is_transposed: bool, target: Target) -> Iterator[tu
     """Rows and columns to try."""
     wide = wide_unit(target)
     if wide is not Unit.WARPS:
-        widths = _sides(product.n, tuple(n for n in WIDE_COLUMNS if n in wgmma_ns(product.kind)))
+        widths = _sides(product.n, tuple(filter(product.takes_columns, WIDE_COLUMNS)))
         for rows in _sides(product.m, WIDE_ROWS):
             for columns in widths[-1:] if is_transposed and product.n <= WIDE_ROWS[0] else widths:
                 is_small = product.keeps_sums or product.way(wide) is Way.THREADS
