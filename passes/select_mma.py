@@ -37,6 +37,7 @@ from tilec.messages.diagnostics import CompileError
 from tilec.passes.contract import Level, PassContext, kernel_pass
 from tilec.passes.demands.kernels import teams_of
 from tilec.passes.dots.computed_lhs import ComputedOperands, memory_run
+from tilec.passes.dots.written_out import report_written_out
 from tilec.passes.layouts.panels import panel_elements
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import why_no_counter
@@ -63,6 +64,7 @@ def select_mma(function: ir.Operation, context: PassContext) -> None:
             _check_chosen(dot, context)
             continue
         _select(dot, room, computed, context)
+    report_written_out(dots, context)
 
 
 def _is_third(context: PassContext) -> bool:

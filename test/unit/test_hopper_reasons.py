@@ -30,6 +30,24 @@ def store_once(a: tl.array, b: tl.array, c: tl.array, CACHE: tl.const = None):
 
 
 @tilec.kernel
+def taps(a: tl.array, b: tl.array, c: tl.array, TIMES: tl.const, OUT: tl.const):
+    """Products of shifted rows, written out or in a loop."""
+    acc = tl.zeros((64, 64), tl.f32)
+    for t in tl.static_range(TIMES) if OUT else tl.range(TIMES):
+        acc = tl.dot(tl.load(a, (t, 0), (64, 64)), tl.load(b, (64 * t, 0), (64, 64)), acc)
+    tl.store(c, (0, 0), acc.to(c.dtype))
+
+
+@pytest.mark.parametrize(
+    ("times", "out", "told"), [(9, True, True), (9, False, False), (3, True, False)]
+)
+def test_products_that_are_written_out_are_told_of_loops(times: int, out: bool, told: bool) -> None:
+    a, b, c = (np.zeros((640, 64), BF16) for _ in range(3))
+    said = f"{times} products are written out, and each waits for what it loads"
+    assert (said in taps.report(a, b, c, TIMES=times, OUT=out)) == told
+
+
+@tilec.kernel
 def store_twice(a: tl.array, b: tl.array, c: tl.array):
     """The product goes to two places of one array."""
     acc = tl.zeros((64, 64), tl.f32)
