@@ -109,7 +109,7 @@ def _apart(
     """Whether two ranges along a dimension have no element in common."""
     if not (size and other_size):
         return False
-    (base, first), (other_base, second) = base_and_constant(one), base_and_constant(other)
+    (base, first), (other_base, second) = _place(one), _place(other)
     if base != other_base:
         return False
     if moved != other_moved:  # by so much at least
@@ -117,6 +117,20 @@ def _apart(
             first + size <= second + moved if moved else second + other_size <= first + other_moved
         )
     return first + size <= second or second + other_size <= first
+
+
+def _place(value: ir.Value) -> tuple[tuple[Any, ...], int]:
+    """What an offset is of, and the constant in it: of 512 * (k + 1), 512 times k, and 512."""
+    base, number = base_and_constant(value)
+    op = defining_op(base[0]) if base else None
+    if op is None or op.name != "arith.muli":
+        return base, number
+    one, two = op.operands
+    for operand, factor in ((one, constant_of(two)), (two, constant_of(one))):
+        if factor is not None:
+            inner, more = _place(operand)
+            return ((*inner, factor) if inner else ()), number + factor * more
+    return base, number
 
 
 def _step(value: ir.Value, loop: ir.Operation) -> int:
