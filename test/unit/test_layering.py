@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tilec
+from tilec.costs.rates import FITTED
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("tilec", "dialects", "passes", "runtime")
@@ -313,7 +314,7 @@ _ARCHITECTURE = re.compile(r"sm_\d+|compute_\d+")
 _COMPARISON = re.compile(r"\b(?:arch|compute_capability|sm)\b\s*(?:[<>]=?|==|!=)")
 _FACTS = (
     *(f"tilec/hardware/{name}.py" for name in ("target", "mma_shapes", "ptx_forms")),
-    *(f"tilec/costs/rates/{name}.py" for name in ("__init__", "others")),
+    *(f"tilec/costs/rates/{name}.py" for name in ("__init__", "others", *FITTED)),
 )
 
 
