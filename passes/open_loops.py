@@ -51,9 +51,9 @@ def open_loops(function: ir.Operation, context: PassContext) -> None:
     for outer in find_loops(function):
         inner = _inner(outer)
         if inner is not None:
+            context.report.add("loop", inner, "none where it goes round once", "loads come ahead")
             with ir.InsertionPoint(outer), outer.location:
                 _open(outer, inner)
-            context.report.add("loop", inner, "none where it goes round once", "loads come ahead")
 
 
 def _inner(outer: ir.Operation) -> ir.Operation | None:

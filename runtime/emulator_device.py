@@ -232,7 +232,8 @@ def _launch_value(kernel: CompiledKernel, slot: AbiSlot, programs: Grid, launche
     if slot.field == "grid":
         return encode(slot.dtype, programs[slot.axis])
     size = kernel.workspace_bytes(launched)[slot.axis]
-    memory = np.full(size, 0 if kernel.workspaces[slot.axis].is_zero else _ANYTHING, np.uint8)
+    filled = bytes([0 if kernel.workspaces[slot.axis].is_zero else _ANYTHING])
+    memory = np.frombuffer(bytearray(filled * size), np.ubyte)
     return emulator.Pointer(memory, name="the launch's memory")
 
 

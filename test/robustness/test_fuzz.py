@@ -29,9 +29,12 @@ def test_broken_stages(target: str, tmp_path: Path) -> None:
             assert wrong is None, f"{subject.name}: {wrong}\n{content.decode()}"
 
 
-def test_rings_of_a_program_between_passes_are_its_authors(tmp_path: Path) -> None:
+def test_rings_of_a_program_between_passes_are_its_authors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Products that nothing waits for before their slot is given back: text no check of a level
     sees, and the rings show it once roles are there."""
+    monkeypatch.setenv("TILEC_CHECK", "1")  # whether or not this case is in a share
     name = "attention sm_90a insert-async-copies"
     (subject,) = (one for one in stages_of("attention", "sm_90a") if one.name == name)
     lines = subject.text.splitlines()

@@ -157,6 +157,7 @@ MAY_NAME = {
     "call/auto_tiles.py": {"order"},  # of choices
     "call/jit.py": {"order"},
     "call/shared_code.py": {"cluster", "order"},
+    "costs/dram.py": {"cluster"},
     "costs/kernel_work.py": {"stages"},  # predicted
     "costs/launch_work.py": {"cluster"},
     "costs/model.py": {"cluster", "stages"},

@@ -109,13 +109,14 @@ def test_two_products(what: str, target: str, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("cluster", [1, 2])
 def test_two_products_of_one_tile(cluster: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They run side by side; alone, and where CTAs share the tile's copies."""
+    """Both run under the next iteration's; alone, and where CTAs share the tile's copies."""
     monkeypatch.setenv("TILEC_TARGET", "sm_90a")
     q, k, v = small(131, 16), small(16, 128 * 8 + 8), small(128 * 8 + 8, 64)
     o = np.full((131, 64), np.nan, np.float32)
     kernel = both_signs.demanding(cluster=cluster).on("emulator:check")
     kernel(q, k, v, o)
-    assert "side by side" in chosen(kernel, q, k, v, o)
+    told = "its last 2 products run under the next iteration's first ones"
+    assert told in chosen(kernel, q, k, v, o)
     scores = q.astype(float) @ k.astype(float)
     np.testing.assert_array_equal(o, abs(scores) @ v.astype(float))
 

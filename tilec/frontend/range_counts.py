@@ -86,9 +86,10 @@ def count_of(builder: Builder, bounds: Range) -> RangeCount:
 
 def _assert_up(builder: Builder, step: Any) -> None:
     """Ends the launch where a step is 0 or less. A combine function has no effects: none there."""
-    value, zero = (materialize(builder, n, dtype_of(step), None) for n in (step, 0))
+    dtype = step.dtype
+    value, zero = (materialize(builder, n, dtype, None) for n in (step, 0))
     if not _counts_up(value) and not builder.in_combine:
-        positive = compare_values(builder, ">", value, zero, dtype_of(step), None)
+        positive = compare_values(builder, ">", value, zero, dtype, None)
         AssertOp.build(positive, message=UP)
 
 
