@@ -225,7 +225,7 @@ def _times(
     if not soon and OF_MANY * words <= room and _suits_many(found, small=small):
         if programs > MANY:
             return OF_MANY, True
-        suit_few(function)
+        suit_few(function, MANY)
     few = ENOUGH // bytes_
     if apart or soon:
         few = min(MANY, few // MOST_TIMES) if small else few

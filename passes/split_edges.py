@@ -79,7 +79,7 @@ def split_edges(function: ir.Operation, context: PassContext) -> None:
     if tests < max(LEAST_TESTS, _computed(rest) // COMPUTED_A_TEST):
         return
     if programs_per_sm(function) <= MANY:
-        suit_few(function)
+        suit_few(function, MANY)
         why = f"{MANY} programs a multiprocessor and fewer gain nothing"
         context.report.add("bounds", function, "tested by all programs", why)
         return

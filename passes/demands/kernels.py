@@ -228,7 +228,7 @@ def suit_more(function: ir.Operation, programs: int) -> None:
     written[FEW_PROGRAMS] = ir.IntegerAttr.get(i32, max(known, programs))
 
 
-def suit_few(function: ir.Operation, most: int = MANY) -> None:
+def suit_few(function: ir.Operation, most: int) -> None:
     """Says that launches of more than so many programs a multiprocessor want another kernel."""
     if CROWD not in function.attributes:
         i32 = ir.IntegerType.get_signless(32)
