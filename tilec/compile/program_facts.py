@@ -88,7 +88,7 @@ class Products:
             self.shares_rows = True
         met = (found.operation for found in (*reduces_columns(dot), *reduces_rhs(dot)))
         self.rows_meet |= any(depth_factor(op) > 1 and is_needed(op) for op in met)
-        self.recurs |= any(map(_is_carried, (dot.lhs, dot.rhs)))
+        self.recurs |= any(map(is_carried, (dot.lhs, dot.rhs)))
         self.least_rows = min(self.least_rows or shape(dot.acc)[-2], shape(dot.acc)[-2])
         is_exact = dot.options.get("precision") != "tf32"
         self.uses_fma |= str(element(dot.lhs)) == "f32" and is_exact
@@ -405,7 +405,7 @@ def _recurs(loop: ir.Operation) -> bool:
     return False
 
 
-def _is_carried(value: ir.Value) -> bool:
+def is_carried(value: ir.Value) -> bool:
     """Whether a tile is one that a loop carries, or computed from such, element by element."""
     while True:
         op = defining_op(value)

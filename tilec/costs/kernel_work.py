@@ -9,7 +9,7 @@ from math import prod
 from mlir import ir
 
 from tilec.compile.compiler import find_kernel
-from tilec.compile.program_facts import is_needed
+from tilec.compile.program_facts import is_carried, is_needed
 from tilec.compile.program_size import choose_num_warps
 from tilec.compile.row_walks import Walk, walk_of
 from tilec.costs.computing import (
@@ -404,6 +404,7 @@ def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
     if waits_for_product(dot.operation):
         loop.add_waiting(m)
         work.handed_on += prod(shape(dot.lhs))
+    work.recurs |= any(map(is_carried, (dot.lhs, dot.rhs)))
     sums = _words(dot.acc)
     if is_added_up(dot):  # to what the loop carries beside it
         loop.add_waiting(m)

@@ -369,13 +369,14 @@ def _in_order(loop: LoopWork, units: Mapping[str, float], work: Work, rates: Rat
     groups = _groups(loop, work)
     each = rates.waited_alone if groups == 1 else rates.waited_products / groups
     waited = loop.waiting_products * each
-    return max(longest, turns + waited)
+    handing = 0.0 if loop.recurs else _handing(loop, work, rates)
+    return max(longest, turns + waited + handing)
 
 
 def _handing(loop: LoopWork, work: Work, rates: Rates) -> float:
-    """Clocks in which warps hand on what they compute for others, which share their rows, under the
-    next iteration's work. Where all products end in their iteration two groups of warps that share
-    rows are no slower than one: of recurrences the tiles that were the fastest are predicted so."""
+    """Clocks in which warps hand on what they compute for others, which share their rows. Those of
+    a recurrence wait for each other's products anyway: by tiles that were the fastest of some, two
+    groups of warps are no slower than one there (`product_warps.py`)."""
     shares = loop.waiting_products and loop.groups < work.warps // WARPGROUP_WARPS
     return loop.handed_on * rates.handed_on if shares else 0.0
 

@@ -101,12 +101,13 @@ class LoopWork:
     `waiting_products`: how many wait for what is computed from another one's result, which `groups`
     of warps with rows of their own do by themselves; `is_rotated`: whether the last product runs
     under the next iteration's work (`passes/rotate_dots.py`); `handed_on`: elements of those
-    products' left operands; `exchanges`: reductions whose results an iteration without products
-    waits for; `crossed`: reductions and scans of one with products, across warps; `passings`: all
-    of one without; `spread_loads`: loads of rows or columns of larger tiles, which each thread does
-    for its elements; `meets`: whether its threads pass on what they scan or reduce; `runs_ahead`:
-    whether its loads come iterations ahead (`passes/prefetch_loads.py`); `uneven_rows`: how many
-    there are of what it walks along, where memory says how long each is, else 0.
+    products' left operands; `recurs`: whether one multiplies what the loop carries; `exchanges`:
+    reductions whose results an iteration without products waits for; `crossed`: reductions and
+    scans of one with products, across warps; `passings`: all of one without; `spread_loads`: loads
+    of rows or columns of larger tiles, which each thread does for its elements; `meets`: whether
+    its threads pass on what they scan or reduce; `runs_ahead`: whether its loads come iterations
+    ahead (`passes/prefetch_loads.py`); `uneven_rows`: how many there are of what it walks along,
+    where memory says how long each is, else 0.
     """
 
     trips: float = 1
@@ -139,6 +140,7 @@ class LoopWork:
     is_waited_for: bool = False
     is_rotated: bool = True
     handed_on: int = 0
+    recurs: bool = False
     exchanges: int = 0
     crossed: int = 0
     passings: tuple[Passing, ...] = ()
