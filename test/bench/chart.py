@@ -38,8 +38,8 @@ class Row:
 
 
 ROWS = (
-    Row("69 memory-bound cases, their mean", "Triton's best",
-        "memory-h200-2026-11-28", "", "tilec default", "triton"),
+    Row("67 memory-bound cases, their mean", "Triton's best",
+        "memory-h200-2026-11-29", "", "tilec default", "triton"),
     Row("bf16 product, 8192 cubed", "cuBLAS",
         "products-h200-2026-11-29", "bf16 8192^3 TN", "tilec ops", "torch"),
     Row("fp8 product to f16, 8192 cubed", "cuBLAS",
@@ -47,7 +47,7 @@ ROWS = (
     Row("bf16 product, 1024 cubed", "cuBLAS",
         "products-h200-2026-11-29", "bf16 1024^3 TN", "tilec ops", "torch"),
     Row("causal attention, f16, 128 elements, 4096 long", "Triton's best",
-        "attention-h200-2026-11-23", "attention fp16 D128 4096 causal",
+        "attention-h200-2026-11-29", "attention fp16 D128 4096 causal",
         "tilec default", "triton"),
     Row("3 x 3 convolution, 128 channels of 56 x 56", "cuDNN",
         "tables-h200-2026-11-28", "convolution 128x56x56x128, 3x3, 128",
