@@ -453,3 +453,25 @@ def test_a_kernel_for_any_number_of_rows_says_that_few_want_another() -> None:
         found = kernel.compile(specs, {"N": columns}, target="sm_90a")
         assert found.threads == 32 * found.programs_per_cta
         assert found.suits[0] == fewest
+
+
+@tilec.kernel(grid=lambda y, BM, BN: (tl.cdiv(y.shape[0], BM), tl.cdiv(y.shape[1], BN)))
+def blur(x: tl.array, y: tl.array, COSTLY: tl.const, BM: tl.const = 16, BN: tl.const = 64):
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    total = tl.load(x, (m, n), (BM, BN)).to(tl.f32)
+    for at in ((m - 1, n), (m + 1, n), (m, n - 1), (m, n + 1)):
+        total += tl.load(x, at, (BM, BN), padding=1).to(tl.f32)
+    for _ in tl.static_range(COSTLY):
+        total = tl.erf(total)
+    tl.store(y, (m, n), total.to(y.dtype))
+
+
+@pytest.mark.parametrize(("side", "warps", "most"), [(500, 8, 2), (1000, 4, 16), (9001, 4, 0)])
+def test_each_number_of_programs_has_its_kernel(side: int, warps: int, most: int) -> None:
+    """Few have more warps for what is costly, many have code of their own at the edges."""
+    specs, sizes = ["x:f16[?,?]", "y:f16[?,?]"], dict.fromkeys("xy", (side, side))
+    options = {"target": "sm_90a", "sizes": sizes, "at_most": True}
+    kernel = blur.compile(specs, {"COSTLY": 12}, **options)
+    assert (kernel.threads, kernel.suits) == (32 * warps, (0, most))
+    (bounds,) = (e["chosen"] for e in kernel.report["decisions"] if e["about"] == "bounds")
+    assert bounds.startswith("tested by all" if most else "not tested")

@@ -3,10 +3,10 @@ for any number (`CompiledKernel.suits`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 from tilec.call.call_class import class_of_specs
 from tilec.costs.machine import Machine, usual_machine
@@ -16,6 +16,25 @@ from tilec.hardware.powers import power_below
 from tilec.hardware.sizes import PORTABLE_CTAS
 from tilec.hardware.target import Target
 from tilec.runtime.arrays import ArrayView
+
+W = TypeVar("W", bound=Any)
+"""What a kernel is compiled for, with its `programs_per_sm`."""
+
+
+def suited(
+    wanted: W,
+    kernel: CompiledKernel,
+    compiled: Callable[[W], CompiledKernel],
+    better: Callable[[CompiledKernel], int],
+) -> tuple[W, CompiledKernel]:
+    """The specialisation that suits a call, and its kernel: those given, for any number of
+    programs, or what is `compiled` for as many as `better` says that a kernel should be for. One
+    for more than the first was for may have another limit, which is higher."""
+    programs = 0
+    while (number := better(kernel)) and (number > programs or not programs):
+        programs, wanted = number, replace(wanted, programs_per_sm=number)
+        kernel = compiled(wanted)
+    return wanted, kernel
 
 
 def better_suited(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
 
 from tilec.call.call_class import class_of, class_of_specs
 from tilec.call.call_form import CallForm, Kind, kinds_of
-from tilec.call.crowds import better_suited, better_suited_usual
+from tilec.call.crowds import better_suited, better_suited_usual, suited
 from tilec.call.declaration import declared_parameters
 from tilec.call.dependencies import disk_key, outside_values
 from tilec.call.device_target import given_device, ptx_version_for, target_of
@@ -301,10 +301,11 @@ class Kernel(Launcher, Generic[P]):
         found = find_target(target)
         wanted = self._for(specs, constants, index_bits, found, sizes, is_most=at_most)
         with importlib.import_module("tilec.compile.compiler_start").compiling_inside():
-            kernel = self._compile(wanted, found, ptx_version, dump_dir)
-            if programs := better_suited_usual(kernel, sizes or {}, found, at_most=at_most):
-                wanted = replace(wanted, programs_per_sm=programs)
-                kernel = self._compile(wanted, found, ptx_version, dump_dir)
+            compiled = partial(
+                self._compile, target=found, ptx_version=ptx_version, dump_dir=dump_dir
+            )
+            better = partial(better_suited_usual, usual=sizes or {}, target=found, at_most=at_most)
+            _, kernel = suited(wanted, compiled(wanted), compiled, better)
         add_promises(kernel)
         announce(kernel.report)
         return kernel
@@ -328,14 +329,13 @@ class Kernel(Launcher, Generic[P]):
         if not is_same(self.outside):
             self._forget()
         wanted = self._wanted(device, target, bound)
-        found = self._known(wanted, target, version)
+        known = partial(self._known, target=target, version=version)
+        found = known(wanted)
         if not reaches(found, bound, grid):
             wanted = replace(wanted, index_bits=64)
-            found = self._known(wanted, target, version)
-        if programs := better_suited(found, bound, machine_of(device, target), grid):
-            wanted = replace(wanted, programs_per_sm=programs)
-            found = self._known(wanted, target, version)
-        return wanted, found
+            found = known(wanted)
+        machine = machine_of(device, target)
+        return suited(wanted, found, known, lambda one: better_suited(one, bound, machine, grid))
 
     def _wanted(self, device: Any, target: Target, bound: Mapping[str, Any]) -> Specialization:
         """The specialisation for described arguments on a device."""

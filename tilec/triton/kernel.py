@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tilec.call.crowds import better_suited
+from tilec.call.crowds import better_suited, suited
 from tilec.call.dependencies import compiler_digest
 from tilec.call.device_target import ptx_version_for, target_of
 from tilec.compile.collection import collecting_seldom
@@ -359,8 +359,13 @@ class TritonKernel:
         if not reaches(kernel, named, grid):
             wanted = replace(wanted, index_bits=64)
             kernel = self._resolve(device, wanted)
-        if programs := better_suited(kernel, named, machine_of(device, target_of(device)), grid):
-            kernel = self._resolve(device, replace(wanted, programs_per_sm=programs))
+        machine = machine_of(device, target_of(device))
+        _, kernel = suited(
+            wanted,
+            kernel,
+            lambda other: self._resolve(device, other),
+            lambda kernel: better_suited(kernel, named, machine, grid),
+        )
         return kernel
 
     def _resolve(self, device: Any, wanted: Wanted) -> CompiledKernel:
