@@ -40,7 +40,7 @@ from tilec.dialects.def_use import of_kind
 from tilec.dialects.types import shape, with_shape
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, kernel_pass
-from tilec.passes.demands.kernels import STRIPES, stripes_of, suit_more
+from tilec.passes.demands.kernels import STRIPES, stripes_of, suit_spread
 from tilec.passes.rewriting.control import run_only_if
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.scalars import binary, equal
@@ -60,7 +60,7 @@ def spread_rows(function: ir.Operation, context: PassContext) -> None:
         return
     stripes, why = count_stripes(function, context.target, context.num_warps)
     if suits_few(function, rows, context.target):
-        suit_more(function, 1)
+        suit_spread(function)
     if stripes == stripes_of(function):
         return
     meet = bool(of_kind(rows.ops, tile.Combining))

@@ -199,6 +199,7 @@ _KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
         "two integers, 0 or positive",
         lambda value: _is_list(value, lambda n: _is_integer(n) and n >= 0) and len(value) == 2,
     ),
+    "spreads_few": ("true or false", lambda value: isinstance(value, bool)),
     "writes": (
         "a list of names, or null",
         lambda value: value is None or _is_list(value, _is_name, _MAX_PARAMETERS),

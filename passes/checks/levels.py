@@ -68,6 +68,7 @@ _SAID = {
         "tile.room_for",
         "tile.parts",
         "tile.rounds",
+        "tile.spreads_few",
         "tile.stripes",
         "tile.shared_bytes",
         "tile.total_warps",

@@ -81,6 +81,8 @@ registers that leaves; without it, as few as it makes do with."""
 FEW_PROGRAMS = "tile.few_programs"
 """Kernel attribute: programs a multiprocessor, up to which another kernel is faster, whose CTAs all
 fit at once with more registers, or share rows."""
+SPREADS_FEW = "tile.spreads_few"
+"""Kernel attribute: in launches that leave multiprocessors idle CTAs had better share rows."""
 FEW = "tile.few"
 """Kernel attribute: launches have few programs, on each of whose rows so many CTAs may work without
 that others wait for a multiprocessor."""
@@ -226,6 +228,17 @@ def suit_more(function: ir.Operation, programs: int) -> None:
     known = written[FEW_PROGRAMS].value if FEW_PROGRAMS in written else 0
     i32 = ir.IntegerType.get_signless(32)
     written[FEW_PROGRAMS] = ir.IntegerAttr.get(i32, max(known, programs))
+
+
+def suit_spread(function: ir.Operation) -> None:
+    """Says that launches that leave multiprocessors idle want another kernel, in as many parts."""
+    suit_more(function, 1)
+    function.attributes[SPREADS_FEW] = ir.BoolAttr.get(True)
+
+
+def spreads_few(function: ir.Operation) -> bool:
+    """Whether such launches want another kernel."""
+    return SPREADS_FEW in function.attributes
 
 
 def suit_few(function: ir.Operation, most: int) -> None:

@@ -89,17 +89,16 @@ def test_programs_that_another_kernel_suits_better() -> None:
     kernel = scaled.compile(["x:f32[?:8]", "y:f32[?:8]"], target="sm_90a")
     for suits, roles, expected in (
         ((3, 0), True, [1, 1, 2, 2, 0]),
-        ((3, 0), False, [-8, 2, 2, 2, 0]),
+        ((3, 0), False, [1, 2, 2, 2, 0]),
         ((0, 2), False, [0, 0, 0, 0, 3]),
     ):
         suited = replace(kernel, suits=suits, has_roles=roles)
         found = [better_suited(suited, {}, machine(10), (n, 1, 1)) for n in (0, 9, 11, 20, 21)]
         assert found == expected
-    found = [
-        better_suited(replace(kernel, suits=(2, 0)), {}, machine(10), (n, 1, 1))
-        for n in (1, 2, 3, 5, 6)
-    ]
-    assert found == [-8, -4, -2, -2, 1]
+    for spreads, expected in ((True, [-8, -4, -2, -2, 1]), (False, [1, 1, 1, 1, 1])):
+        suited = replace(kernel, suits=(2, 0), spreads_few=spreads)
+        found = [better_suited(suited, {}, machine(10), (n, 1, 1)) for n in (1, 2, 3, 5, 6)]
+        assert found == expected
     striped = replace(kernel, suits=(3, 0), stripes=4)  # CTAs a program
     assert better_suited(striped, {}, machine(10), (3, 1, 1)) == 2
     usual, few = machine(10, "multiprocessors"), replace(kernel, suits=(3, 0))

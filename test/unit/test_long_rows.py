@@ -207,6 +207,7 @@ def test_few_long_rows_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
         promised = {"target": "sm_90a", "sizes": sizes, "at_most": True}
         assert softmax.compile(specs, {"N": elements}, **promised).stripes == stripes
     assert compiled_softmax(16384).suits[0] > 1
+    assert [compiled_softmax(n).spreads_few for n in (1024, 8192, 16384)] == [False, False, True]
     assert compiled_softmax(30080).suits[0] > 1
     assert compiled_softmax(16384, target="sm_80").suits[0] <= compiled_softmax(8192).suits[0]
     device = replace(usual_machine(find_target("sm_90a")), assumed=())

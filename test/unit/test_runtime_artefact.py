@@ -337,6 +337,7 @@ def persistent_in_stripes(manifest: dict[str, Any]) -> None:
         (edit(*KERNEL, "cluster", to=[3, 1, 1]), "kernel.cluster: expected three powers of two"),
         (edit(*KERNEL, "suits", to=[1]), "kernel.suits: expected two integers, 0 or positive"),
         (edit(*KERNEL, "suits", to=[0, -1]), "kernel.suits: expected two integers"),
+        (edit(*KERNEL, "spreads_few", to=1), "kernel.spreads_few: expected true or false"),
         (
             edit(*KERNEL, "cluster", to=[2, 1, 1]),
             "kernel.cluster: only persistent kernels and stripes",

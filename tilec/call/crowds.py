@@ -41,8 +41,9 @@ def better_suited(
     kernel: CompiledKernel, arguments: Mapping[str, Any], machine: Machine, grid: Grid | None = None
 ) -> int:
     """The programs a multiprocessor that a kernel should be compiled for to suit a call better,
-    below 0 the multiprocessors a program: of `grid`, or of the kernel's rule for these arguments,
-    arrays described. 0 where it suits the call, or nothing says how many programs there are.
+    below 0 the multiprocessors a program, where it had better be spread over them: of `grid`, or of
+    the kernel's rule for these arguments, arrays described. 0 where it suits the call, or nothing
+    says how many programs there are.
 
     Few programs count on devices that say themselves how many multiprocessors they have: the
     emulator runs of small arrays what a GPU runs of large ones.
@@ -64,7 +65,9 @@ def better_suited(
     if kernel.has_roles:
         return each  # of them share a multiprocessor
     spare = min(PORTABLE_CTAS, power_below(max(1, all_of_them // ctas)))
-    return fewest - 1 if spare == 1 else -spare
+    if spare == 1:
+        return fewest - 1
+    return -spare if kernel.spreads_few else 1
 
 
 def better_suited_usual(

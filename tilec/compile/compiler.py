@@ -50,6 +50,7 @@ from tilec.passes.demands.kernels import (
     programs_per_cta,
     rounds_of,
     size_limits,
+    spreads_few,
     suits_of,
 )
 from tilec.passes.lower_to_nvvm.kernel import checked_cluster
@@ -315,6 +316,7 @@ def _to_gpu_tile(job: Compilation) -> None:
         "workspaces": launch_memory(function),
         "programs_per_cta": together,
         "suits": suits_of(function),
+        "spreads_few": spreads_few(function),
         "rounds": rounds_of(function),
         "writes": tuple(parameter.name for parameter in written_of(function, job.signature)),
     }

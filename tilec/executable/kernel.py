@@ -190,9 +190,9 @@ class CompiledKernel:
     them meet that no `cluster` joins. `programs_per_cta`: of a persistent kernel, how many
     programs of one warp a CTA of `threads` runs side by side, at most. `suits`: the
     fewest and the most programs a multiprocessor, below and beyond which a kernel compiled for so
-    many is faster; 0 where there are none.
-    `rounds`: of a persistent kernel, how many times as many CTAs as run side by side share its
-    programs, at most.
+    many is faster; 0 where there are none. `spreads_few`: where a launch leaves multiprocessors
+    idle, so is one whose CTAs share each program. `rounds`: of a persistent kernel, how many times
+    as many CTAs as run side by side share its programs, at most.
     `tensor_maps`: in the order of their parameters. `limits`: of 32-bit indices, expressions over
     shapes in the language of `tilec.executable.grid` and the largest value, or most negative, of
     each, and `most_programs`: the largest `counts` of a grid; the launcher takes a kernel of 64-bit
@@ -224,6 +224,7 @@ class CompiledKernel:
     workspaces: tuple[Workspace, ...] = ()
     programs_per_cta: int = 1
     suits: tuple[int, int] = (0, 0)
+    spreads_few: bool = False
     rounds: int = 1
     writes: tuple[str, ...] | None = None
 
@@ -379,11 +380,10 @@ class CompiledKernel:
             limits=tuple((text, most) for text, most in fields["limits"]),
             most_programs=fields["most_programs"],
             stripes=fields["stripes"],
-            workspaces=tuple(
-                Workspace(one["bytes"], one["is_zero"]) for one in fields["workspaces"]
-            ),
+            workspaces=tuple(Workspace(w["bytes"], w["is_zero"]) for w in fields["workspaces"]),
             programs_per_cta=fields["programs_per_cta"],
             suits=tuple(fields["suits"]),
+            spreads_few=fields["spreads_few"],
             rounds=fields["rounds"],
             writes=None if fields["writes"] is None else tuple(fields["writes"]),
         )
