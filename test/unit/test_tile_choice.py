@@ -238,7 +238,8 @@ def test_parts_may_be_more_than_run_one_a_multiprocessor() -> None:
     for one in many:
         tile = one.rows, one.columns, one.depth
         turned = product.transposed() if one.is_transposed else product
-        work = in_parts(work_of(turned, tile, 1, ALONE, HOPPER, one.stages), one.parts)
+        whole = work_of(turned, tile, 1, ALONE, HOPPER, one.stages)
+        work = in_parts(whole, one.parts, HOPPER)
         assert work.programs <= predict(work, HOPPER).occupancy * HOPPER.clustered(one.parts)
 
 
