@@ -101,6 +101,7 @@ from tilec.passes.programs.sum_parts import (
     ops_behind,
     sum_ends,
     sum_parts_of,
+    why_uncut,
     why_whole,
 )
 from tilec.passes.rewriting.control import run_only_if
@@ -123,9 +124,11 @@ def split_sums(function: ir.Operation, context: PassContext) -> None:
     if reason is not None or loop is None:
         raise error_at(function, f"sum_parts={parts} was asked for, but {reason}")
     together = meeting_of(function, context.target).together(parts)
+    why = "few programs have a long loop: so many CTAs sum a part of it each"
+    if apart := why_uncut(function, context.target, parts):
+        why += f"; these are no cluster: {apart}"
     with function.location:
         _split(function, loop, parts, together)
-    why = "few programs have a long loop: so many CTAs sum a part of it each"
     context.report.add("sums", loop, _how(parts, together), why, parts=parts)
 
 

@@ -140,7 +140,7 @@ def _reduced(value: ir.Value, merge: Merge) -> ir.Operation | None:
     return op if is_same and op.block == value.owner.operation.block else None
 
 
-def _why_uncut(function: ir.Operation, target: Target, parts: int) -> str | None:
+def why_uncut(function: ir.Operation, target: Target, parts: int) -> str | None:
     """Says why what is behind the loop does not come in so many stripes, a CTA of a cluster
     each."""
     if parts == 1:
@@ -148,7 +148,8 @@ def _why_uncut(function: ir.Operation, target: Target, parts: int) -> str | None
     if not target.supports(Feature.CLUSTERS):
         return f"{target.name} has no clusters"
     if parts > target.ctas_per_cluster or parts & (parts - 1):
-        return f"a cluster on {target.name} has {target.ctas_per_cluster} CTAs at most"
+        most = target.ctas_per_cluster
+        return f"a cluster on {target.name} has a power of two CTAs, {most} at most"
     if not target.sums_in_clusters:
         return f"all warps of a CTA on {target.name} give its tensor memory back together"
     loop = find_sum(function)
@@ -163,7 +164,7 @@ def clusters_that_sum(function: ir.Operation, target: Target) -> list[int]:
     parts. What comes in so many stripes comes in each divisor of that."""
     most = target.ctas_per_cluster if target.supports(Feature.CLUSTERS) else 1
     few = [n for n in PARTS if 1 < n <= most]
-    while few and _why_uncut(function, target, few[-1]) is not None:
+    while few and why_uncut(function, target, few[-1]) is not None:
         few.pop()
     return few
 

@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from hopper_kernels import decisions
 from shares import modes
 
 import tilec
@@ -16,7 +17,6 @@ from tilec.examples import convolution
 from tilec.examples.grouped_gemm import grouped_gemm
 from tilec.examples.mixture_of_experts import arrange, multiply_by_experts
 from tilec.examples.running import poisoned
-from tilec.messages.diagnostics import CompileError
 
 BF16 = ml_dtypes.bfloat16
 
@@ -90,9 +90,10 @@ def test_groups(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     checked(grouped_gemm.demanding(sum_parts=parts), call)
 
 
-@tilec.kernel(grid=lambda c, BM: tl.cdiv(c.shape[0], BM), sum_parts=2)
-def apart(a: tl.array, b: tl.array, c: tl.array, WAY: tl.const, BM: tl.const = 64):
-    """What cannot be scattered in stripes, in several ways."""
+@tilec.kernel(grid=lambda c, BM: tl.cdiv(c.shape[0], BM))
+def apart(a: tl.array, b: tl.array, c: tl.array, count: tl.array, WAY: tl.const, BM: tl.const = 64):
+    """What cannot be scattered in stripes, in several ways: c[:, :32] = a @ b. `count`: how often
+    each row was scattered."""
     m, rows = tl.program_id(0) * BM, tl.arange(BM)[:, None]
     acc = tl.zeros((BM, 32), tl.f32)
     for k in tl.range(0, a.shape[1], 32):
@@ -101,19 +102,46 @@ def apart(a: tl.array, b: tl.array, c: tl.array, WAY: tl.const, BM: tl.const = 6
     if WAY == "reads":
         acc = acc + tl.gather(c, at).to(tl.f32)
     if WAY == "loop":
-        for turn in tl.range(a.shape[0]):
-            tl.store(c, (m + turn, 0), acc.to(c.dtype))
+        for turn in tl.range(1, c.shape[1] // 32):
+            tl.store(c, (m, 32 * turn), (acc * turn).to(c.dtype))
+    if WAY == "adds":
+        tl.atomic_add(count, (m + tl.arange(BM),), tl.full((BM,), 1, tl.i32))
     tl.scatter(c, at, acc.to(c.dtype))
 
 
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a"])
+@pytest.mark.parametrize("parts", [4, 12])
 @pytest.mark.parametrize(
     ("way", "reason"),
     [
         ("reads", "what is behind the loop reads elsewhere in an array that it writes"),
         ("loop", "what is behind the loop stores in another loop"),
+        ("adds", "stripes of the sum have no 'tile.atomic_rmw' of their own"),
     ],
 )
-def test_what_has_no_stripes_is_refused(way: str, reason: str) -> None:
-    specs = [f"{name}:f16[?,?:8;?:8,1]" for name in "abc"]
-    with pytest.raises(CompileError, match=f"sum_parts=2 was asked for, but {reason}"):
-        apart.compile(specs, {"WAY": way}, target="sm_90a")
+def test_one_cta_does_what_has_no_stripes(
+    way: str, reason: str, parts: Any, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that comes last, once. Three programs, the last one ragged."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    rng = np.random.default_rng(parts)
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((131, 712), (712, 32)))
+    before = rng.standard_normal((131, 96)).astype(np.float16)
+    product, expected = a.astype(float) @ b.astype(float), before.astype(float)
+    if way == "loop":
+        expected = np.concatenate([product, product, 2 * product], axis=1)
+    expected[:, :32] = product + (expected[:, :32] if way == "reads" else 0)
+    kernel = apart.demanding(sum_parts=parts)
+
+    def call(kernel: Kernel) -> None:
+        c, count = before.copy(), np.zeros(131, np.int32)
+        kernel(a, b, c, count, WAY=way)
+        same(c, expected)
+        assert set(count) == {int(way == "adds")}
+
+    checked(kernel, call)
+    if target == "sm_90a" and parts == 4:
+        specs = [*(f"{name}:f16[?,?:8;?:8,1]" for name in "abc"), "count:i32[?;1]"]
+        (sums,) = decisions(kernel.compile(specs, {"WAY": way}, target=target), "sums")
+        assert sums.startswith("in 4 parts, which meet in memory")
+        assert sums.endswith(f"these are no cluster: {reason})")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from hopper_kernels import decisions
+from shares import modes
 
 import tilec
 import tilec.language as tl
 from tilec.call.jit import Kernel
 from tilec.examples.running import poisoned
-from tilec.messages.diagnostics import CompileError
 
 SIDE, DEPTH = 64, 200
 """One program; four parts of a ragged loop."""
@@ -74,22 +77,43 @@ WHOLE = (
 )
 
 
-def check(kernel: Kernel, way: str, **constants: object) -> None:
+def check(kernel: Kernel, way: str, mode: str = "check", **constants: object) -> None:
     rng = np.random.default_rng(5)
     a, b = (rng.standard_normal(s).astype(np.float16) for s in ((SIDE, DEPTH), (DEPTH, SIDE)))
     c, marks = poisoned((SIDE, SIDE), np.float32), np.zeros(SIDE * SIDE + 1, np.int32)
-    kernel.on("emulator:check")(a, b, c, marks, WAY=way, **constants)
+    kernel.on(f"emulator:{mode}")(a, b, c, marks, WAY=way, **constants)
     right, places = expected(a, b, way)
     np.testing.assert_allclose(c, right, atol=1e-4 * np.abs(right).max())
     np.testing.assert_array_equal(marks, places)
 
 
+def no_cluster(kernel: Kernel, dtypes: str, constants: dict[str, object]) -> str:
+    """Why parts that meet in memory are no cluster, on sm_90a."""
+    names = [one.name for one in kernel.parameters if one.kind == "array"]
+    ranks = ["?;1" if name == "marks" else "?,?:8;?:8,1" for name in names]
+    specs = [f"{n}:{d}[{r}]" for n, d, r in zip(names, dtypes.split(), ranks, strict=True)]
+    (found,) = decisions(kernel.compile(specs, constants, target="sm_90a"), "sums")
+    assert "which meet in memory" in found
+    return found.partition("these are no cluster: ")[2].removesuffix(")")
+
+
+NO_STRIPES = "what is behind the loop does not come in 4 stripes of the sum"
+PRODUCT = "f16 f16 f32 i32"
+"""Of a, b, c and marks."""
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a"])
 @pytest.mark.parametrize("way", WHOLE)
-def test_a_sum_that_is_needed_whole_is_not_cut(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each CTA has added up its part of k for all the tile, and all of k for its stripe alone."""
-    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
-    with pytest.raises(CompileError, match="does not come in 4 stripes of the sum"):
-        check(finished.demanding(sum_parts=4), way)
+def test_a_sum_that_is_needed_whole_meets_in_memory(
+    way: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a cluster each CTA has added up its part of k for all the tile, and all of k for its
+    stripe alone; in memory the CTA that comes last has all of it."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    kernel = finished.demanding(sum_parts=4)
+    for mode in modes():
+        check(kernel, way, mode)
+    assert no_cluster(kernel, PRODUCT, {"WAY": way}) == NO_STRIPES
 
 
 @pytest.mark.parametrize("way", WHOLE)
@@ -119,16 +143,18 @@ def marked(a: tl.array, b: tl.array, c: tl.array, marks: tl.array):
 
 
 @pytest.mark.parametrize("demands", [{}, {"sum_parts": 4}], ids=["free", "demanded"])
-def test_sums_decide_no_branch_of_a_stripe(
-    demands: dict[str, int], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("sign", [1, -1], ids=["taken", "not taken"])
+def test_sums_decide_branches_where_they_are_whole(
+    sign: int, demands: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TILEC_TARGET", "sm_90a")
     rng = np.random.default_rng(6)
-    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((SIDE, DEPTH), (DEPTH, SIDE)))
-    c, marks = poisoned((SIDE, SIDE), np.float32), np.zeros(9, np.int32)
+    a, b = (rng.random(s).astype(np.float16) for s in ((SIDE, DEPTH), (DEPTH, SIDE)))
+    kernel = marked.demanding(**demands)
+    for mode in modes():
+        c, marks = poisoned((SIDE, SIDE), np.float32), np.zeros(9, np.int32)
+        kernel.on(f"emulator:{mode}")(a, (sign * b).astype(np.float16), c, marks)
+        np.testing.assert_allclose(c, sign * a.astype(float) @ b.astype(float), rtol=1e-4)
+        assert marks.tolist() == [0] * 7 + [int(sign > 0), 0]
     if demands:
-        with pytest.raises(CompileError, match="does not come in 4 stripes of the sum"):
-            marked.demanding(**demands).check(a, b, c, marks)
-    else:
-        marked.check(a, b, c, marks)
-        assert marks[7] == 1
+        assert no_cluster(kernel, PRODUCT, {}) == NO_STRIPES
