@@ -60,7 +60,8 @@ product of two vectors.
    be cut, and how many of the CTAs are a cluster.
 2. All CTAs do what stands in front of the loop. What stands behind it each does for its own stripe
    of the sum, rows or columns (`programs/cut_tiles.py`), which it stores, or scatters by its stripe
-   of the indices; the first CTA stores what does not follow from the sum.
+   of the indices; the first CTA stores what does not follow from the sum. Where nothing
+   reads the sums, no loop is needed, and nobody meets: the first CTA does the rest.
 
 Does not handle: sums that start from anything but zero; sums that are scaled on the way, as an
 online softmax does; kernels with effects up to the end of the
@@ -97,6 +98,7 @@ from tilec.passes.programs.merges import merges_of
 from tilec.passes.programs.sum_parts import (
     find_shared,
     find_sum,
+    is_read,
     meeting_of,
     ops_behind,
     sum_ends,
@@ -104,7 +106,7 @@ from tilec.passes.programs.sum_parts import (
     why_uncut,
     why_whole,
 )
-from tilec.passes.rewriting.control import run_only_if
+from tilec.passes.rewriting.control import only_if, run_only_if
 from tilec.passes.rewriting.free_ops import drop_unused
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.scalars import as_type, binary, constant, create, equal
@@ -127,9 +129,12 @@ def split_sums(function: ir.Operation, context: PassContext) -> None:
     why = "few programs have a long loop: so many CTAs sum a part of it each"
     if apart := why_uncut(function, context.target, parts):
         why += f"; these are no cluster: {apart}"
+    how = _how(parts, together)
+    if not is_read(loop):
+        how, why = f"none: the first of {parts} CTAs does the rest", "nothing reads them"
+    context.report.add("sums", loop, how, why, parts=parts)
     with function.location:
         _split(function, loop, parts, together)
-    context.report.add("sums", loop, _how(parts, together), why, parts=parts)
 
 
 def _how(parts: int, together: int) -> str:
@@ -153,6 +158,9 @@ def _split(function: ir.Operation, loop: ir.Operation, parts: int, together: int
     with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]), loop.location:
         part = tile.StripeIdOp.build() if parts == together else tile.PartIdOp.build()
     merges = [merge for merge in merges_of(loop) if merge is not None]
+    if not is_read(loop):
+        _leave_out(loop, part)
+        return
     if together > 1:
         _in_stripes(function, loop, part, parts, merges)
     else:
@@ -173,8 +181,6 @@ def _whole(
     for op in before:
         op.move_before(rest[0])
     used = _with_deciders([n for n, end in enumerate(ends) if list(end.uses)], merges)
-    if not used:
-        return
     values = [ends[number] for number in used]
     readers = [[(use.owner, use.operand_number) for use in value.uses] for value in values]
     own = [_renumbered(merges[number], used) for number in used]
@@ -184,6 +190,17 @@ def _whole(
         for op, number in uses:
             op.operands[number] = total
     _move(rest, end)
+
+
+def _leave_out(loop: ir.Operation, part: ir.Value) -> None:
+    """Lets the first CTA do the rest of a kernel that reads nothing of what a loop sums: nobody
+    meets, so the others must not run it."""
+    _, unread = sum_ends(loop)
+    rest = [op for op in ops_behind(loop) if op not in unread]
+    with ir.InsertionPoint(loop), loop.location, only_if(equal(part, 0)) as end:
+        _move(rest, end)
+    for op in (*reversed(unread), loop):
+        op.erase()
 
 
 def _in_stripes(

@@ -6,7 +6,8 @@ followed back: to sums, which come in stripes, and to loads, constants and coord
 scattered the indices and the mask come in stripes, too; stores may stand in branches. What a stripe
 needs whole, as the greatest element of the tile, where a load begins or which branch is taken, must
 not follow from the sums: of those no CTA has all, before the loop's parts are added up or behind
-that.
+that. Nor must it come from an array that is written: each CTA of an array in place reads what it
+writes, and nobody knows when the others write theirs.
 """
 
 from __future__ import annotations
@@ -109,7 +110,10 @@ def find_cut(sums: Sequence[ir.Value], rest: Sequence[ir.Operation], parts: int)
     stores = stores_of(rest)
     if not all(_is_in_branches(store.operation, rest) for store in stores):
         raise Refusal("what is behind the loop stores in another loop")
-    if not all(_is_read_alike(store, rest) for store in stores):
+    follow = following(followers_of(sums, rest), stores)
+    if not follow:
+        raise Refusal("nothing that is stored follows from the sum")
+    if not all(_is_read_alike(store, rest, store in follow) for store in stores):
         raise Refusal("what is behind the loop reads elsewhere in an array that it writes")
     found = [_cut_along(axis, sums, rest, stores, parts) for axis in range(len(shape(sums[0])))]
     cuts = [(torn, cut) for torn, cut in filter(None, found)]
@@ -138,7 +142,9 @@ def _cut_along(
     cut, torn = Cut(sums, axis, size, followers), 0
     for store in following(followers, stores):
         dim = cut.dim_of(store)
-        if dim is None:
+        if dim is None or not all(
+            _is_read_in_stripes(read.result, dim) for read in _readers(store, rest)
+        ):
             return None
         torn += _tears_rows(store, dim)
     return torn, cut
@@ -194,9 +200,32 @@ def _is_decided_by(values: set[ir.Value], op: ir.Operation, rest: Sequence[ir.Op
     return False
 
 
-def _is_read_alike(store: Writer, rest: Sequence[ir.Operation]) -> bool:
-    """Whether what reads the array behind the loop reads just what the store overwrites."""
+def _is_read_alike(store: Writer, rest: Sequence[ir.Operation], is_cut: bool) -> bool:
+    """Whether what reads the array behind the loop reads just what the store overwrites, by the CTA
+    that does: one alone does what does not come in stripes, `is_cut`."""
+    found = [read.rectangle for read in _readers(store, rest)]
+    return all(is_cut and one == store.rectangle is not None for one in found)
+
+
+def _readers(store: Writer, rest: Sequence[ir.Operation]) -> list[tile.LoadOp | tile.GatherOp]:
+    """What reads the array of a store behind the loop."""
     whole = whole_of(store.dst)
-    readers = [one.opview for op in rest for one in find_ops(op, tile.LoadOp, tile.GatherOp)]
-    found = [read.rectangle for read in readers if whole_of(read.array) == whole]
-    return all(one == store.rectangle is not None for one in found)
+    every = [one.opview for op in rest for one in find_ops(op, tile.LoadOp, tile.GatherOp)]
+    return [read for read in every if whole_of(read.array) == whole]
+
+
+def _is_read_in_stripes(value: ir.Value, dim: int) -> bool:
+    """Whether nobody needs more than a stripe of a value along `dim`: the others' are overwritten,
+    nobody knows when."""
+    users = [use.owner for use in value.uses]
+    return all(is_of(op, tile.StoreOp, tile.ScatterOp) or _goes_on(value, dim, op) for op in users)
+
+
+def _goes_on(value: ir.Value, dim: int, op: ir.Operation) -> bool:
+    """Whether an op makes stripes of such stripes, which are all that anybody needs."""
+    found = []
+    for result in filter(is_tile, op.results):
+        dims = range(len(shape(result)))
+        own = [one for one in dims if (value, dim) in (operands_in_stripes(result, one) or ())]
+        found.append(any(_is_read_in_stripes(result, one) for one in own))
+    return bool(found) and len(found) == len(op.results) and all(found)

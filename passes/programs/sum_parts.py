@@ -129,6 +129,11 @@ def sum_ends(loop: ir.Operation) -> tuple[list[ir.Value], list[ir.Operation]]:
     return ends, between
 
 
+def is_read(loop: ir.Operation) -> bool:
+    """Whether anything comes of what a loop sums."""
+    return any(list(end.uses) for end in sum_ends(loop)[0])
+
+
 def _reduced(value: ir.Value, merge: Merge) -> ir.Operation | None:
     """The reduction that is all that becomes of a value, if it does what merging parts does."""
     user = only_user(value)

@@ -158,3 +158,85 @@ def test_sums_decide_branches_where_they_are_whole(
         assert marks.tolist() == [0] * 7 + [int(sign > 0), 0]
     if demands:
         assert no_cluster(kernel, PRODUCT, {}) == NO_STRIPES
+
+
+@tilec.kernel(grid=1)
+def in_place(x: tl.array, c: tl.array, d: tl.array, WAY: tl.const, B: tl.const = 64):
+    """c += the sum of x's blocks of B rows, or f of it."""
+    acc = tl.zeros((B, 32), tl.f32)
+    for i in tl.range(0, x.shape[0], B):
+        acc += tl.load(x, (i, 0), (B, 32))
+    old = tl.load(c, (0, 0), (B, 32))
+    if WAY == "all of it":
+        acc = acc / tl.max(old)
+    if WAY == "rows":
+        acc = acc / tl.max(old, 1, keepdims=True)
+    if WAY == "another":
+        beside = tl.load(d, (0, 0), (B, 32))
+        acc = acc + beside
+        tl.store(d, (0, 0), beside + 1.0)
+    tl.store(c, (0, 0), acc + old)
+
+
+@pytest.mark.parametrize("parts", [4, 20])
+@pytest.mark.parametrize(
+    ("way", "reason"),
+    [
+        ("plain", None),
+        ("rows", None),
+        ("all of it", NO_STRIPES),
+        ("another", "what is behind the loop reads elsewhere in an array that it writes"),
+    ],
+)
+def test_no_stripe_reads_what_another_one_writes(
+    way: str, reason: str | None, parts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each CTA of a cluster stores its stripe when it has that; nobody waits for the others."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    rng = np.random.default_rng(parts)
+    x, (old, beside) = rng.random((1000, 32), np.float32), rng.random((2, 64, 32), np.float32)
+    sums = np.concatenate([x, np.zeros((24, 32))]).reshape(-1, 64, 32).sum(0)
+    finish = {
+        "all of it": lambda: sums / old.max(),
+        "rows": lambda: sums / old.max(1, keepdims=True),
+        "another": lambda: sums + beside,
+    }
+    kernel = in_place.demanding(sum_parts=parts)
+    for mode in modes():
+        c, d = old.copy(), beside.copy()
+        kernel.on(f"emulator:{mode}")(x, c, d, WAY=way)
+        np.testing.assert_allclose(c, finish.get(way, lambda: sums)() + old, rtol=1e-5)
+        np.testing.assert_array_equal(d, beside + np.float32(way == "another"))
+    if reason is not None and parts == 4:
+        assert no_cluster(kernel, "f32 f32 f32", {"WAY": way}) == reason
+
+
+@tilec.kernel(grid=1)
+def unread(x: tl.array, seen: tl.array, WAY: tl.const, B: tl.const = 64):
+    """A sum that nobody reads; x = 1 + x, and `seen` counts who did so."""
+    acc = tl.zeros((B,), tl.f32)
+    for i in tl.range(0, x.shape[0], B):
+        acc += tl.load(x, (i,), (B,))
+    if WAY == "reduced":
+        tl.sum(acc)
+    tl.store(x, (0,), tl.load(x, (0,), (B,)) + 1.0)
+    tl.atomic_add(seen, (0,), 1)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("parts", [4, 20])
+@pytest.mark.parametrize("way", ["", "reduced"])
+def test_the_first_cta_does_the_rest_where_nobody_reads_a_sum(
+    way: str, parts: Any, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEC_TARGET", target)
+    before = np.random.default_rng(parts).random(1000, np.float32)
+    kernel = unread.demanding(sum_parts=parts)
+    for mode in modes():
+        x, seen = before.copy(), np.zeros(1, np.int32)
+        kernel.on(f"emulator:{mode}")(x, seen, WAY=way)
+        np.testing.assert_array_equal(x, np.append(before[:64] + 1, before[64:]))
+        assert seen[0] == 1
+    found = kernel.compile(["x:f32[?;1]", "seen:i32[?;1]"], {"WAY": way}, target=target)
+    how = f"none: the first of {parts} CTAs does the rest (nothing reads them)"
+    assert decisions(found, "sums") == [how]
